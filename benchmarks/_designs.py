@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from emsopt.optimizers.boxes._search import highest
+from emsopt.optimizers.boxes._search import maximize_on_cube
 from emsopt.surrogates import gaussian_process
 from emsopt.surrogates.kernels import SquaredExponential
 
@@ -29,5 +29,5 @@ def process_design(n, d, *, rng=None):
     rng = np.random.default_rng(rng)
     X = rng.random((1, d))
     while len(X) < n:
-        X = np.vstack([X, highest(least_known(X), d, rng)])
+        X = np.vstack([X, maximize_on_cube(least_known(X), d, rng)])
     return X

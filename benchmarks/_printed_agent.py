@@ -52,7 +52,7 @@ def parameters_of(kernel):
 def slopes_in_parameters(kernel, weights, arms, contexts, others, their_contexts):
     """Return the gradient of the sum of weights times covariances in the logarithms of the parameters."""
     scales = np.exp(parameters_of(kernel))
-    graph = kernel._graph_between(arms, others)
+    graph = kernel._graph_kernel(arms, others)
     outer, inner = np.empty(2), []
     for k, (weight, lengths) in enumerate(
         zip((scales[0] * graph * weights, scales[1] * weights), scales[2:].reshape(2, -1), strict=True)

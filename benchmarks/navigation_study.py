@@ -212,7 +212,7 @@ def simple(network, route, lengthscale, run, policy, horizon):
     world.oracle = SimplePath(world.net, world.oracle.start, world.oracle.end)
     best = world.best_path(1)
     world.oracle.loops = 0
-    _, kind, rule = navigation.parsed_policy(policy)
+    _, kind, rule = navigation.parse_policy(policy)
     model = navigation.new_regression(kind, prior(network, lengthscale))
     agent = bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT))
     found, seen = [], set()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ._files.version import __version__
 from ._running import compiled as _compiled
 
-_compiled.find_a_place()
+_compiled.choose_cache_folder()
 
 if TYPE_CHECKING:
     from . import (

@@ -2,6 +2,5 @@
 
 `locate` finds data; `formats` reads CSV, JSON, workbooks and Parquet files; `columns` reads names and numbers from
 tables; `geography` reads GeoJSON and layers and converts coordinates; `pickles` reads two published pickles as data;
-`atomic` writes files and folders atomically; `version` says what wrote them. Nothing here depends on the definition of
-a city.
+`atomic` writes files and folders atomically; `version` has the version of the package that wrote them.
 """

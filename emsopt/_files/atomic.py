@@ -1,7 +1,6 @@
-"""Write files and folders atomically, with clear errors.
+"""Write files and folders atomically: a full disk or an interruption never damages existing content.
 
-Content is written to a temporary file or folder beside the target, flushed to disk, and then renamed. A full
-disk or an interruption therefore never damages existing content.
+Content is written to a temporary file or folder beside the target, flushed to disk, and then renamed.
 """
 
 import errno
@@ -58,7 +57,7 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
     with explain_errors(path):
         target = Path(os.path.realpath(path))  # replace the target of a link, not the link
         mode = _mode_to_keep(target, stat.S_IFREG)
-        draft = _neighbour(target)
+        draft = _temporary_path(target)
         try:
             _write(draft, content)
             _set_mode(draft, mode)
@@ -82,7 +81,7 @@ def write_folder(
         mode = _mode_to_keep(folder, stat.S_IFDIR)
         check_replaceable(folder, marker, replaceable)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        draft, old = _neighbour(folder), _neighbour(folder)
+        draft, old = _temporary_path(folder), _temporary_path(folder)
         draft.mkdir()
         try:
             for name, content in files.items():
@@ -107,14 +106,14 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
     folder = _validate.path(folder, name)
     with explain_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        trial = _neighbour(folder / "trial")
+        trial = _temporary_path(folder / "trial")
         trial.touch()
         trial.unlink()
     return folder
 
 
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
-    """Raise unless a folder is absent, empty, or contains the file ``marker`` and only names in ``replaceable``."""
+    """Raise unless a folder is absent, empty, or holds the file ``marker`` and nothing but names in ``replaceable``."""
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
@@ -139,7 +138,7 @@ def _set_mode(path: Path, mode: int | None) -> None:
 
 
 def _mode_to_keep(target: Path, kind: int) -> int | None:
-    """Return the permissions of a file or folder, None if absent; raise if it is protected or of another kind."""
+    """Return the permissions of a file or folder, None if absent; raise if it is write-protected or not of ``kind``."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -154,6 +153,6 @@ def _mode_to_keep(target: Path, kind: int) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _neighbour(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return the path of a new temporary file or folder, with a random name, in the folder of ``path``."""
     return path.parent / f".{uuid4().hex}.part"  # beside it, as renaming does not cross disks

@@ -26,12 +26,12 @@ BLANKS = {  # programs write missing values in many ways; in lower case
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
 DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
-LONG = (  # routing programs write one row per pair of places: origin, destination, minutes
+LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
-MOST_SAID = 20  # columns per message: more would bury the sentence
+MOST_COLUMNS_SHOWN = 20  # columns per message: more would bury the sentence
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from, which messages name
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
@@ -39,7 +39,7 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 
 
 class Table(NamedTuple):
-    """A table that messages can refer to."""
+    """A table, with the names that it and its rows have in messages."""
 
     frame: pd.DataFrame  # with lower-case column names, as their case does not count
     where: str  # name in messages
@@ -47,10 +47,11 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
-        """Make a table from a DataFrame; names of rows in the index become a column.
+        """Make a table from a DataFrame; an index that holds names becomes a column.
 
-        ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
-        ``name_columns`` with distinct cells, else by the first that exists, else by the last word and a number.
+        ``argument`` is its name in messages if it was not read from a file. Rows are named by the first of the columns
+        ``name_columns`` with distinct cells; raise if only columns with repeated cells exist. Without any of these
+        columns, rows are named by the last of the words and a number.
         """
         from pandas import DataFrame
 
@@ -89,11 +90,11 @@ class Table(NamedTuple):
         return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
 
     def column(self, options: Iterable[str]) -> str | None:
-        """Return the first option that is a column, or None."""
+        """Return the first of the names ``options`` that is a column, or None."""
         return next((option for option in options if option in self.frame.columns), None)
 
     def require(self, options: Iterable[str], what: str) -> str:
-        """Return the first option that is a column; if there is none, raise an error that asks for ``what``."""
+        """Return the first of the names ``options`` that is a column; raise, asking for ``what``, if none is."""
         key = self.column(options)
         if key is None:
             raise self.missing(what)
@@ -115,7 +116,7 @@ class Table(NamedTuple):
     def with_points(self, key: str, *, always: bool = False) -> Table:
         """Return the table with decimal commas of a column replaced by points.
 
-        Three digits after each comma may be thousands; then this is done only if ``always``.
+        If three digits follow every comma, it may separate thousands, and is replaced only if ``always``.
         """
         cells = self.frame[key].tolist()
         commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
@@ -130,7 +131,7 @@ def matrix(
 ) -> FloatArray:
     """Return a table of sites by atoms as floats, shape (N, M), in the order of the given names."""
     where = label(frame, argument)
-    frame = _wide(frame, where)
+    frame = _to_wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
         raise InputError(f"{where} is transposed: rows must be sites and columns must be atoms. Pass its `.T`.")
@@ -143,9 +144,9 @@ def matrix(
     return _numbers(cells.loc[list(sites), list(atoms)].to_numpy(), place, expected, **limits)
 
 
-def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin."""
-    keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG]
+def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin; keep others."""
+    keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG_FORM_COLUMNS]
     if any(key is None for key in keys):
         return frame
     start, end, value = keys
@@ -157,7 +158,7 @@ def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless the labels are the wanted names, each once; ``kind`` is what they stand for: "row per site"."""
+    """Raise unless the labels are the wanted names, each once; ``kind`` is what each labels, such as "row per site"."""
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
@@ -225,7 +226,7 @@ def text(cell: object) -> str:
 
 
 def texts(cells: Iterable[object]) -> list[str]:
-    """Return a column as a list of stripped strings; a missing cell becomes "nan", "None" or the like."""
+    """Return cells as stripped strings; a missing one becomes "nan", "None" or the like."""
     return [(cell if isinstance(cell, str) else _validate.quote(cell, str)).strip() for cell in cells]
 
 
@@ -269,6 +270,6 @@ def _known_columns(frame: pd.DataFrame) -> str:
 
 
 def list_columns(columns: Collection[object]) -> str:
-    """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
-    more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
-    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_SAID)) + more
+    """Return the text "columns found: ...", with at most `MOST_COLUMNS_SHOWN` names of columns, for messages."""
+    more = f" and {len(columns) - MOST_COLUMNS_SHOWN} more" if len(columns) > MOST_COLUMNS_SHOWN else ""
+    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_COLUMNS_SHOWN)) + more

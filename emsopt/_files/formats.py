@@ -1,6 +1,6 @@
-"""Read and write tables and JSON: plain files, also packed by gzip or in a .zip, workbooks and Parquet files.
+"""Read and write tables and JSON, also packed by gzip or in a .zip; read workbooks and Parquet files.
 
-Packages of "tables" are needed for workbooks and Parquet files.
+Workbooks and Parquet files need the extra "tables" of the package.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
+FORMULA_PATTERN = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
@@ -50,12 +50,12 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
 def _escape_formula(cell: object) -> object:
     """Return a cell, preceded by an apostrophe if a spreadsheet would take it for a formula."""
-    return "'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell
+    return "'" + cell if isinstance(cell, str) and FORMULA_PATTERN.match(cell) else cell
 
 
 def _unescape(cell: str) -> str:
     """Return a cell without the apostrophe that `_escape_formula` put before it."""
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and FORMULA_PATTERN.match(cell) else cell
 
 
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
@@ -67,16 +67,18 @@ MOST_JSON_BYTES = 2**26
 SAMPLE = 200  # rows from which columns are chosen: enough to see a form, quick to parse
 SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
-NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
-LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
-APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
+HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
+START_LENGTH = 2**17  # characters from which the separator is found, as the first lines suffice
+LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT = "Split it, for example by year."
-VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
+VALUE_PATTERN = re.compile(
+    r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?"
+)  # no header has numbers or times
 
 
 @dataclass(frozen=True, eq=False)
 class Upload:
-    """A file in memory, which readers take for a `Path` with ``open`` or for an open file with ``read``."""
+    """A file in memory, which readers can use like a `Path`, by ``open``, or like an open file, by ``read``."""
 
     name: str
     content: bytes
@@ -97,7 +99,7 @@ def name_inside(path: Path | Upload) -> str:
 
 
 def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
-    """Return the one file in a .zip, and its name; files of macOS beside it do not count."""
+    """Return the name of the one file in a .zip, and the file opened; files of macOS beside it do not count."""
     archive = zipfile.ZipFile(file)
     names = [name for name in archive.namelist() if not PurePosixPath(name).name.startswith(".")]
     names = [name for name in names if not name.endswith("/") and "__MACOSX" not in name]
@@ -108,7 +110,7 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 
 @contextmanager
 def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
+    """Open a file for reading, decompressed if it is gzip or .zip; damaged files raise the errors in ``DAMAGED``."""
     with path.open("rb") as file:
         start = file.read(len(ZIP_START))  # what a file begins with tells more than its name
         file.seek(0)
@@ -157,16 +159,15 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
         table = table_of(_records(path.name, text, ","), path.name).rename(columns=_unescape)
         table.isetitem(0, table.iloc[:, 0].map(_unescape).to_numpy())  # names stand here and in the header
     else:
-        table = table_of(from_header(_records(path.name, text, _separator(text))), path.name, choose)
+        table = table_of(drop_title_rows(_records(path.name, text, _separator(text))), path.name, choose)
     return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
 
 
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
-    For tables of other programs, ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by
-    name, and returns the names of the columns to keep. In these, a row of units below the header and footers are
-    blanked.
+    For tables of other programs, ``choose`` takes the names of all columns and the first ``SAMPLE`` cells of each by
+    name, and returns the names of the columns to keep. A row of units below the header and footers become blank.
     """
     from pandas import DataFrame
 
@@ -194,7 +195,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
 def _choose_columns(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
-    """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
+    """Return the positions of the columns to keep, and the rows, blank where a row has units or is a footer."""
     first = list(islice(records, SAMPLE))
     digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
     if digits == [False, True]:  # a row of units of measurement, which is no data
@@ -204,8 +205,8 @@ def _choose_columns(
 
 
 def _check_header(header: list[str], name: str) -> None:
-    """Raise if the first line of a file holds numbers or times."""
-    values = [cell for cell in header if VALUE.fullmatch(cell.strip())]
+    """Raise if several cells of the first line of a file are decimal numbers or dates, which no header has."""
+    values = [cell for cell in header if VALUE_PATTERN.fullmatch(cell.strip())]
     if len(values) > 1:
         raise InputError(
             f"{name} has no header: its first line holds values, such as {quote(values[0])} and {quote(values[1])}. "
@@ -227,11 +228,13 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
         yield number, row
 
 
-def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Drop the rows above the header: the first row with nearly as many filled cells as the rows below it."""
+def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Return the rows from the header on, the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
-    usual = [max(2.0, NEARLY * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))]
+    usual = [
+        max(2.0, HEADER_SHARE * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))
+    ]
     start = np.flatnonzero((filled >= usual)[: MOST_ABOVE + 1])
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
@@ -241,20 +244,20 @@ def _separator(text: str) -> str:
 
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
-    start = [line for line in text[:LONGEST_START].split("\n") if line.strip()][: 2 * MOST_ABOVE]
+    start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_ABOVE]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
     if said:
         return said[1]
     for line, below in zip(start, [*start[1:], *start[-1:]], strict=True):
         mark = max(SEPARATORS, key=line.count)
-        usual = NEARLY * float(np.median([other.count(mark) for other in start]))
+        usual = HEADER_SHARE * float(np.median([other.count(mark) for other in start]))
         if max(1.0, usual) <= line.count(mark) <= below.count(mark):
             return mark
     return ","
 
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the last line, cells) for each row of separated values that is not blank."""
+    """Yield the number of its last line and the cells of each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)  # strict: open quotes raise
     try:
         for row in reader:
@@ -289,7 +292,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables") -> Iterator[tuple[Any, io.BytesIO]]:
-    """Import an optional module, and open a file for it; errors that it raises become an `InputError`."""
+    """Yield an optional module and the content of a file; errors that the module raises become an `InputError`."""
     try:
         package = importlib.import_module(module)
     except ImportError as error:
@@ -330,7 +333,7 @@ def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
     """Return the rows of a sheet as a table of text."""
     cells = ((k, [_columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
-    return table_of(_even(from_header(row for row in cells if any(row[1])), name), name, choose)
+    return table_of(_pad_rows(drop_title_rows(row for row in cells if any(row[1])), name), name, choose)
 
 
 def read_parquet(file: Path | Upload) -> pd.DataFrame:
@@ -347,13 +350,13 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
 READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
-def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows of the length of the first without trailing blanks; rows with values further right stay longer."""
+def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows padded or cut to the filled length of the first; rows with values further right stay longer."""
     width = 0
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]
         if not width:
-            if far := [b for a, b in pairwise(filled) if b > a + APART]:
+            if far := [b for a, b in pairwise(filled) if b > a + LARGEST_GAP]:
                 raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
             width = filled[-1] + 1
         yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

@@ -1,6 +1,6 @@
-"""Coordinates, GeoJSON and layers of geographic files: read, checked, and converted to longitude and latitude.
+"""Read and check coordinates, GeoJSON and layers of geographic files, and convert them to longitude and latitude.
 
-The package pyproj is imported only if a reference system other than longitude and latitude (WGS 84) is named.
+The package pyproj is imported only if another reference system than longitude and latitude (WGS 84) is named.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ def parse_crs(crs: object) -> Any:
 
 def projected(crs: object) -> bool:
     """Return whether coordinates in a reference system are lengths, not degrees."""
-    return not _is_plain(crs) and not parse_crs(crs).is_geographic
+    return not _is_degrees(crs) and not parse_crs(crs).is_geographic
 
 
-def _is_plain(crs: object) -> bool:
-    """Return whether coordinates need no conversion."""
+def _is_degrees(crs: object) -> bool:
+    """Return whether coordinates in a reference system, None for none, are longitude and latitude (WGS 84) already."""
     return crs is None or (isinstance(crs, (str, int)) and DEGREES.fullmatch(str(crs).strip()) is not None)
 
 
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
-    """Return longitude and latitude of points in a reference system, shape (n, 2), which may be NaN.
+    """Return longitude and latitude of points, (n, 2), in a reference system; points may be NaN.
 
     Points at 0, 0, which programs write for unknown places, are not converted; nor is any if the system is in metres
     but all points could be degrees: ``crs`` may have been named for another table. Raise, with a message that begins
-    with ``where``, if the system is unknown, or a point cannot be in it or is far from the area it is made for.
+    with ``where``, if the system is unknown, a point cannot be in it, or most are far from the area it is made for.
     """
-    if _is_plain(crs):
+    if _is_degrees(crs):
         return points
     system = parse_crs(crs)
     known = ~np.isnan(points).any(axis=1) & points.any(axis=1)
@@ -93,14 +93,14 @@ def _is_far(point: FloatArray, area: Any) -> bool:
 
 
 def in_degrees(layer: Any, crs: object) -> Any:
-    """Convert a GeoDataFrame or GeoSeries to degrees; ``crs`` is the system of values above 180 if it names none."""
+    """Convert a GeoDataFrame or GeoSeries to degrees; without a system of its own, values above 180 are in ``crs``."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
         layer = layer.set_crs(parse_crs(crs))
     return layer if layer.crs is None else layer.to_crs(4326)
 
 
 def positions(nested: object) -> Iterator[list[Any]]:
-    """Yield the positions [x, y, ...] in the coordinates of a GeoJSON geometry, which may be changed in place."""
+    """Yield each position, the list [x, y, ...] itself, in the nested coordinates of a GeoJSON geometry."""
     if isinstance(nested, list) and len(nested) > 1 and all(map(_validate.is_real, nested[:2])):
         yield nested
     elif isinstance(nested, list):
@@ -109,7 +109,7 @@ def positions(nested: object) -> Iterator[list[Any]]:
 
 
 def load_extra(package: str, what: str = "this function") -> Any:
-    """Import a package of the extra "maps"; if it is missing, raise an error about ``what``, which needs it."""
+    """Return an imported package of the extra "maps"; if it is missing, raise an error that ``what`` needs it."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -144,9 +144,9 @@ def _is_ring(points: FloatArray) -> bool:
 
 
 def degrees(table: Table, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
-    """Return longitude and latitude in degrees, shape (rows, 2), converted from a reference system ``crs``.
+    """Return longitude and latitude in degrees, shape (rows, 2), from two columns in a reference system ``crs``.
 
-    If their columns are given, a blank cell makes both numbers of its row NaN; otherwise it raises an error.
+    If the columns ``x`` and ``y`` are given, a blank cell makes both numbers of its row NaN; otherwise it raises.
     """
     blanks = x is not None
     x = x or table.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
@@ -171,7 +171,7 @@ def without_geometry(
 ) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
     """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
 
-    A DataFrame is returned unchanged, without outlines, as points have none. If any row is a Point, all must be; else
+    A DataFrame is returned unchanged; it has no outlines, nor have points. If any row is a Point, all must be; else
     ``kinds`` are the types allowed. The location of an area is a point inside it. Geometry is converted to degrees from
     its own system, or else from ``crs``. With ``blanks``, rows may lack geometry; their location is NaN.
     """
@@ -266,7 +266,7 @@ def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
-    """Return the reference system named by GeoJSON in the form of older programs, or None."""
+    """Return the reference system that a GeoJSON object names by ``crs``, as older programs write it, or None."""
     own = content.get("crs")
     if own is None:
         return None

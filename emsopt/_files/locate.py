@@ -1,12 +1,6 @@
-"""Find data files.
+"""Find data files: in the folder that ``EMSOPT_DATA`` names, else in the package, else in the user's cache.
 
-A file is looked for in three places, in this order:
-
-1. the folder named by the environment variable ``EMSOPT_DATA``,
-2. the data included in the package,
-3. the user's cache, where downloads are stored.
-
-Files with a known checksum are verified in all three places; a file that does not match is never used.
+Downloads are stored in the cache. Files with a known checksum are verified in all three places.
 """
 
 import hashlib
@@ -48,7 +42,7 @@ def data_folder() -> Path | None:
 
 
 def find_local(relative: str) -> Path | None:
-    """Return the path of a data file on this machine, below or directly in a data folder; None if it is not found."""
+    """Return the path of a data file on this machine, also found by its name alone; None if it is in no data folder."""
     folders = (folder for where in (data_folder, package_file, cache_folder) if (folder := where()))
     paths = (folder / name for folder in folders for name in (relative, Path(relative).name))
     return next((path for path in paths if path.is_file()), None)

@@ -1,6 +1,6 @@
-"""Read the NumPy arrays in a published pickle without importing or calling anything else that it names.
+"""Read the NumPy arrays in a pickle without importing or calling anything else that it names.
 
-Two published files are pickles, which `locate.find_data` identifies by their checksums.
+Two published files are pickles; `locate.find_data` checks what they contain.
 """
 
 import pickle
@@ -21,7 +21,7 @@ NUMPY = {  # by name, because NumPy has moved these functions between modules
 
 
 class _Record:
-    """Stand-in for an object of a pickle; it only stores the arguments and the state that the pickle passes to it."""
+    """Stand-in for an object of a pickle, which only stores the arguments and the state that the pickle has for it."""
 
     parts: list[Any]
 
@@ -38,7 +38,7 @@ class _Record:
 
 
 class _Reader(pickle.Unpickler):
-    """Read a pickle, with a `_Record` in place of every object that is neither a plain value nor an array."""
+    """Unpickler with a `_Record` in place of every object that is neither a plain value nor an array."""
 
     def find_class(self, module: str, name: str) -> Any:
         known = NUMPY.get(name) if module.split(".")[0] == "numpy" else None

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 @cache
 def provenance() -> str:
-    """Return the version to record in result files, in a git checkout with the commit, as in "0.1.0+g1a2b3c4"."""
+    """Return the version of the package, in a git checkout with the commit, as in "0.1.0+g1a2b3c4"."""
     from pathlib import Path
 
     try:

@@ -1,6 +1,5 @@
 """Progress bars, time limits, checkpoints and parallel work of long computations.
 
 `loop` runs the steps of a run and shows a bar; `checkpoint` stores them in a file of `json_lines`, from which a stopped
-run resumes. `parallel` distributes calls over processes and rows of work over threads, and restricts linear algebra to
-one thread; `compiled` finds a place for compiled code.
+run resumes. `parallel` uses several cores; `compiled` chooses the folder for compiled code.
 """

@@ -1,14 +1,13 @@
 """Checkpoints of runs: a file with one line of JSON for the problem, then one per step.
 
-Lines are only appended, each is on disk before the next step starts, and an incomplete last line is dropped.
-Resuming repeats the steps with the stored results, which restores the exact state at the interruption; the
-state itself is not stored.
+Resuming repeats the steps with the stored results, which restores the exact state at the interruption; the state itself
+is not stored.
 
-**On another processor** linear algebra rounds differently, and a method may propose another step than the one
-on file. The step on file is then kept and passed to the method as if it had been proposed, one
-`ResumeWarning` reports the first difference, and the run continues from there. The result differs from that
-of an uninterrupted run on one processor, but is equally valid. For the same reason the first line stores a
-weighted sum of the problem's numbers, compared within a tolerance, instead of a checksum.
+**On another processor** linear algebra rounds differently, and a method may propose another step than the one on file.
+The step on file is then kept and passed to the method as if it had been proposed, and one `ResumeWarning` reports the
+first difference. The result differs from that of an uninterrupted run on one processor, but is equally valid. For the
+same reason the first line stores a weighted sum of the problem's numbers, compared within a tolerance, instead of a
+checksum.
 """
 
 import json
@@ -26,18 +25,18 @@ from ..errors._validate import quote
 from .json_lines import JsonLines
 
 _FORMAT = 2
-SAME = 1e-8
-"""Largest relative difference between two processors at which numbers count as equal."""
+RELATIVE_TOLERANCE = 1e-8
+"""Relative difference up to which two numbers count as equal, as processors round differently."""
 
 
 @dataclass(frozen=True)
 class Form:
     """Format of the checkpoint files of one kind of runs.
 
-    ``kind`` is the type of the file, as stated in the first line, and ``step`` the word for a step, such as
-    "evaluation", which is also the key of its number in a line. A line stores what the method proposed under the keys
-    of ``asked``, and its result under those of ``told``. Each key has a function that returns whether a stored value is
-    valid. ``loose`` are keys of the first line whose values may differ when a run resumes; the caller compares them.
+    ``kind`` is the first key of the first line, and ``step`` the word for a step, such as "evaluation", which is also
+    the key of its number in a line. A line stores what the method proposed under the keys of ``asked``, and its result
+    under those of ``told``; each key has a function that returns whether a stored value is valid. ``loose`` are keys of
+    the first line whose values may differ when a run resumes.
     """
 
     kind: str
@@ -50,10 +49,10 @@ class Form:
 class RunFile:
     """The checkpoint of a run, with the steps stored in it; without a ``log``, nothing is stored.
 
-    ``about`` has values that identify the run, by name. Without ``seed``, the seed in the file is used, or a new one is
-    drawn. ``header`` is the first line of the file, ``rows`` has the steps that it held when it was opened, by number,
-    and ``differing`` the values on file and of this run for ``loose`` keys of the form, where they differ. Raise if the
-    file belongs to another run, has another format, is damaged or cannot be written.
+    ``about`` has values that identify the run, by name; without a "seed", that in the file is used, or a new one drawn.
+    ``header`` is the first line of the file, and ``rows`` has the steps that it held when it was opened, by number.
+    ``differing`` has pairs of the values on file and of this run, by ``loose`` keys of the form. Raise if the file
+    belongs to another run, has another format, is damaged or cannot be written.
     """
 
     def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:
@@ -70,7 +69,7 @@ class RunFile:
         self.seed: int = self.header["seed"]
 
     def _check(self, about: dict[str, Any]) -> None:
-        """Raise unless the first line matches ``about``."""
+        """Raise unless the first line matches ``about``, apart from the ``loose`` keys of the form."""
         header = self.header
         if not is_index(header.get("seed")) or not is_index(header.get("batch", 1)):
             self.refuse(0)
@@ -91,7 +90,7 @@ class RunFile:
             )
 
     def _read(self, lines: list[dict[str, Any]]) -> None:
-        """Read the steps from the other lines; raise unless they are steps."""
+        """Read the steps from the lines after the first; raise if one is damaged or out of order."""
         step, batch = self.form.step, self.header.get("batch", 1)  # those of a batch are stored in any order
         checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for line, row in enumerate(lines, 1):
@@ -152,7 +151,7 @@ def run_seed(rng: Rng) -> int:
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return the random generator of a run for one purpose, given as whole numbers such as the number of a step."""
+    """Return the random generator of a run for one purpose, which is whole numbers, such as the number of a step."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
@@ -176,10 +175,10 @@ def summary(*arrays: ArrayLike) -> dict[str, Any]:
 def _equal_values(one: Any, other: Any) -> bool:
     """Return whether two values from JSON are equal.
 
-    If ``one`` is a float, a relative difference of `SAME` or an absolute one of 1e-12 is allowed.
+    If ``one`` is a float, a relative difference of `RELATIVE_TOLERANCE` or an absolute one of 1e-12 is allowed.
     """
     if isinstance(one, float) and is_number(other):
-        return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
+        return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12)
     if type(one) is not type(other):  # as True == 1
         return False
     if isinstance(one, dict):

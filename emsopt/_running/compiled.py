@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 
 
-def find_a_place() -> None:
-    """Set ``NUMBA_CACHE_DIR`` if it is needed; numba reads it when it is imported."""
+def choose_cache_folder() -> None:
+    """Set ``NUMBA_CACHE_DIR`` if numba could write to no folder by itself; it reads the variable when imported."""
     package = Path(__file__).parents[1]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # as numba has it
     home = next(folder for folder in (cache, *cache.parents) if folder.exists())

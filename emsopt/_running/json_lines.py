@@ -1,8 +1,7 @@
 """An append-only file of JSON lines that survives interruptions at any moment and allows one writer at a time.
 
-The first line states the type of the file and is checked before the rest is read. Each line is on disk before
-`JsonLines.append` returns. An incomplete last line is removed when the file is opened again, and a line that
-does not fit on the disk is removed at once.
+The first line states the type of the file and is checked before the rest is read. An incomplete last line is removed
+when the file is opened again, and a line that does not fit on the disk is removed immediately.
 """
 
 import json
@@ -21,11 +20,11 @@ from ..errors._types import PathLike
 
 @contextmanager
 def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["JsonLines"]:
-    """Open or create the file and lock it, so that no other run can write to it in the meantime.
+    """Open or create a file and lock it, so that no other run can write to it in the meantime.
 
-    ``kind`` is the first key of the first line, which states the type of the file; ``noun`` is a word for the file in
-    messages, such as "checkpoint", and ``name`` that of the argument that gave the path. Raise if the file has another
-    type, is damaged, is in use by another run or cannot be written.
+    ``kind`` is the first key of the first line; ``noun`` is the word for the file in messages, such as "checkpoint",
+    and ``name`` the argument that gave the path. Raise if the file has another type, is damaged, is in use by another
+    run or cannot be written.
     """
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
@@ -33,7 +32,7 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     with explain_errors(path):
         file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, outside `explain_errors`
     with file:
-        if not _claim(file):
+        if not _lock_file(file):
             raise InputError(f"another run is writing to the {noun} {path}. Wait for it, or name another file.")
         yield JsonLines(path, file, kind, noun)
 
@@ -93,11 +92,10 @@ class JsonLines:
                 raise
 
 
-def _claim(file: FileIO) -> bool:
-    """Lock the file; return False if another run has locked it, and True otherwise.
+def _lock_file(file: FileIO) -> bool:
+    """Lock the file until it is closed; return False if another run has locked it, else True.
 
-    On a disk without locks this is True too, and the file stays unlocked. The system releases the lock when the file is
-    closed or the process ends.
+    On a disk without locks this is True too, and the file stays unlocked.
     """
     try:
         if sys.platform == "win32":

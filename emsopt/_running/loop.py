@@ -1,7 +1,6 @@
-"""The loop of every run: propose a step, evaluate it and learn from the result, until there is a reason to stop.
+"""The loop of every run, with its clock, checkpoint, progress bar, callback and Ctrl-C.
 
-The caller defines these operations. This module handles the clock, the checkpoint, the progress bar, the callback and
-Ctrl-C::
+The caller proposes a step, evaluates it and learns from the result, until there is a reason to stop::
 
     with loop(form, describe, options, steps=budget, ...) as steps:
         for number in steps:
@@ -11,8 +10,6 @@ Ctrl-C::
             optimizer.tell(x, value)
             steps.finish((x, value), optimizer, f"best {value:g}")
     history, message = steps.rows, steps.message
-
-`bar` shows the progress of other long computations, too.
 """
 
 import time
@@ -29,16 +26,16 @@ from .json_lines import JsonLines, json_lines
 
 
 class Show(Protocol):
-    """Function that shows the number of items done, a note beside the bar, and the total number of items if given."""
+    """Function that shows the number of items done, a note beside the bar, and the total number of items."""
 
     def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 
 
 def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
-    """Return a context that yields a function of (number done, note, total) that shows progress.
+    """Return a context that yields a function which shows the progress of any long computation; see `Show`.
 
-    A function given as ``progress`` is called with (done, total); True shows a bar, False or None nothing. Pass
-    ``total`` to the result only if it changes during the work; it is None while it is not known.
+    A function given as ``progress`` is called with (done, total); True shows a bar, False or None nothing. ``total`` is
+    None if it is unknown; pass it to the yielded function only if it changes during the work.
     """
     if progress is None or progress is False:
         return nullcontext(lambda done, note="", total=None: None)
@@ -76,9 +73,9 @@ class RunOptions(NamedTuple):
 class Steps:
     """The steps of a run: iterate over their numbers, which start at 1; ``number`` is the current one.
 
-    ``seconds`` from the start of the run to the result of the current step count the time before an interruption.
-    ``rows`` has one row per finished step: its number, the entries passed to `finish`, and ``seconds``. ``message`` is
-    why the run ended, ``ended`` whether a reason was found, and ``interrupted`` whether it was Ctrl-C.
+    ``seconds`` is the time from the start of the run to the result of the current step, with that before an
+    interruption. ``rows`` has one row per finished step: its number, the entries passed to `finish`, and ``seconds``.
+    ``message`` is why the run ended: at a limit or by the callback (``ended``), or by Ctrl-C (``interrupted``).
     """
 
     def __init__(
@@ -115,12 +112,12 @@ class Steps:
         self._new[number] = seconds = round(time.perf_counter() - self._start, 6)
         self.file.add(number, **values, seconds=seconds)
 
-    def late(self) -> bool:
+    def time_is_up(self) -> bool:
         """Return whether the time limit is reached; if so, the run ends."""
-        late = time.perf_counter() - self._start >= self._time_limit
-        if late:
+        time_is_up = time.perf_counter() - self._start >= self._time_limit
+        if time_is_up:
             self._end(f"time limit of {self._time_limit:g} s reached")
-        return late
+        return time_is_up
 
     def _end(self, message: str) -> None:
         if not self.ended:
@@ -156,9 +153,7 @@ def loop(
     total: int | None = None,
     unit: str | None = None,
 ) -> Iterator[Steps]:
-    """Open the checkpoint and the progress bar of a run; Ctrl-C ends the run and keeps the finished steps.
-
-    Before the first finished step, Ctrl-C raises KeyboardInterrupt as usual.
+    """Open the checkpoint and the progress bar of a run; Ctrl-C ends the run and keeps the finished steps, if any.
 
     ``describe`` returns the description of the run that a checkpoint must match. ``message`` is the reason for the end
     of a run that reaches its last step; by default, ``steps`` are not limited. ``total`` and ``unit`` are number and

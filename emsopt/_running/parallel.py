@@ -15,7 +15,7 @@ from ..errors._types import ArrayLike, FloatArray, IntArray, Progress
 from .loop import bar
 
 Workers: TypeAlias = int | Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
-"""What ``workers`` takes: a number of processes, or a function that is called like `map`."""
+"""Type of ``workers``: a number of processes, or a function that is called like `map`."""
 
 
 def cores() -> int:
@@ -70,10 +70,9 @@ def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], 
 class _OneThread:
     """A context in which linear algebra uses one thread, everywhere in the process.
 
-    Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core can take
-    many times as long as the work itself. Rounding, and with it the course of an optimizer, would also depend
-    on the number of cores. Several threads may be inside the context: the first to enter sets the limit, and the last
-    to leave lifts it.
+    Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core can take many times
+    as long as the work itself. Rounding, and with it the course of an optimizer, would also depend on the number of
+    cores. Of several threads inside the context, the first to enter sets the limit, and the last to leave lifts it.
     """
 
     def __init__(self) -> None:
@@ -102,7 +101,7 @@ class _OneThread:
                 self._release()
 
     def _release(self) -> None:
-        """Let this thread set limits: OpenBLAS obeys only the one that set the last limit, until it is released."""
+        """Let any thread set the next limit: OpenBLAS obeys only the thread that set the last one, until released."""
         for library in self._libraries.lib_controllers:
             getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
 

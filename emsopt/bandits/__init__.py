@@ -1,6 +1,6 @@
-"""Semi-bandits on road networks: learn the most energy-efficient path by driving.
+"""Semi-bandits on road networks: learn the path that needs the least energy by driving.
 
-`run` plays a policy on a route, and `play` runs your own bandit problems.
+`run` lets a policy drive a route, and `play` runs bandit problems of your own.
 """
 
 from .districts import DistrictGP

@@ -1,9 +1,9 @@
 r"""Gaussian process over the arms of a large city: exact within districts, which share features of the contexts.
 
-The expected values are f = μ + Φ w + g. The weights w ~ N(0, I) of R features of k_f', the kernel between contexts,
-carry what one part of the city teaches about another. The rest of the prior covariance, K - Φ Φᵀ, is kept within
-districts of edges that lie together, and dropped between districts: the graph kernel reaches a few turns only. This is
-the partially independent conditional of Snelson and Ghahramani (2007). Prior variances are exact.
+The expected values of n arms are f = μ + Φ w + g, with prior mean μ. Φ has R features of k_f', the kernel between
+contexts, and their weights w ~ N(0, I) correlate all districts. The rest of the prior covariance K, K - Φ Φᵀ, is kept
+within districts of edges that lie together and dropped between districts, as the graph kernel reaches a few turns only.
+This is the partially independent conditional of Snelson and Ghahramani (2007). Prior variances are exact.
 
 ===========  ===============  ================================================================================
 symbol       name             meaning
@@ -37,9 +37,9 @@ from ..errors import _validate
 from ..errors._types import FloatArray, IntArray
 from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
-from .regression import Regression, collapsed
+from .regression import Regression, sum_by_arm
 
-SIZE = 512  # largest number of arms per district, in which the memory is linear
+DISTRICT_ARMS = 512  # largest number of arms per district, in which the memory is linear
 FEATURES = 256  # largest number R of features, with whose square the time of a round grows
 CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
@@ -56,10 +56,8 @@ class DistrictGP(Regression):
 
     Notes
     -----
-    Districts have at most 512 arms, but all hours of an edge are in one. There are at most 256 features.
-
-    Edges on different sides of a border between districts inform each other only through the features. `ExactGP` has no
-    borders, but its cost grows with the number of arms.
+    Districts have at most 512 arms, but all hours of an edge are in one. There are at most 256 features. Edges on
+    different sides of a border between districts inform each other only through the features.
 
     Examples
     --------
@@ -67,9 +65,8 @@ class DistrictGP(Regression):
     >>> net = eo.roads.grid_roads(8, 8, jitter=0.2, rng=0)
     >>> gp = eo.bandits.DistrictGP(eo.bandits.navigation_prior(net, lazy=True))
     >>> gp.update([0], [4.0])
-    >>> mean, variance = gp.predict()
-    >>> mean.shape, bool(variance[0] < gp.prior.variance[0])
-    ((224,), True)
+    >>> gp.predict()[0].shape
+    (224,)
     """
 
     prior: LazyPrior
@@ -77,7 +74,7 @@ class DistrictGP(Regression):
     def __init__(self, prior: Prior) -> None:
         prior = _validate.instance(prior, "prior", LazyPrior, "emsopt.bandits.LazyPrior: `navigation_prior(lazy=True)`")
         super().__init__(prior)
-        self.size, self.features = SIZE, FEATURES
+        self.size, self.features = DISTRICT_ARMS, FEATURES
         edges = prior.graph.n_edges
         hours = self.n_arms // edges
         # `size` counts arms, and all hours of an edge are in one district
@@ -85,7 +82,8 @@ class DistrictGP(Regression):
         self._members = np.split(np.argsort(self._district, kind="stable"), np.bincount(self._district).cumsum()[:-1])
         self._features = context_features(prior, self.features)
         self._offset = np.zeros(self.n_arms)
-        self._alone = np.maximum(prior.variance - np.einsum("ij,ij->i", self._features, self._features), 0.0)  # diag C
+        explained = np.einsum("ij,ij->i", self._features, self._features)
+        self._district_variance = np.maximum(prior.variance - explained, 0.0)  # diag C
         self._precision, self._shift = np.eye(self._features.shape[1]), np.zeros(self._features.shape[1])
         self._blocks: dict[int, FloatArray] = {}  # only of districts needed so far, to save memory
         self._factors: dict[int, FloatArray] = {}  # their Cholesky factors, for joint samples
@@ -105,7 +103,7 @@ class DistrictGP(Regression):
         return values[arms]
 
     def _block(self, district: int) -> FloatArray:
-        """Return C of a district; before its first observation, the prior covariance without the features' part."""
+        """Return C of a district of k arms, (k, k); at first, the prior covariances less the features' part."""
         if district not in self._blocks:
             members = self._members[district]
             phi = self._features[members]
@@ -113,7 +111,7 @@ class DistrictGP(Regression):
         return self._blocks[district]
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        unique, counts, sums = collapsed(arms, values)
+        unique, counts, sums = sum_by_arm(arms, values)
         touched = self._district[unique]
         for district in np.unique(touched).tolist():
             here, C, members = touched == district, self._block(district), self._members[district]
@@ -124,7 +122,7 @@ class DistrictGP(Regression):
             right = solve_triangular(cholesky(T, lower=True), right, lower=True, check_finite=False)
             F, U, r = right[:, : len(C)], right[:, len(C) : -1], right[:, -1]
             C -= F.T @ F
-            self._alone[members] = np.maximum(np.diag(C), 0.0)
+            self._district_variance[members] = np.maximum(np.diag(C), 0.0)
             self._features[members] -= F.T @ U
             self._offset[members] += F.T @ r
             self._precision += U.T @ U
@@ -138,7 +136,7 @@ class DistrictGP(Regression):
             centre = solve_triangular(factor, self._shift, lower=True)
             mean = self.prior.mean + self._offset
             mean += self._features @ solve_triangular(factor, centre, lower=True, trans=1)
-            variance = self._alone.copy()
+            variance = self._district_variance.copy()
             for start in range(0, self.n_arms, ROWS):  # by blocks, without a second matrix of the size of `_features`
                 rows = slice(start, start + ROWS)
                 half = solve_triangular(factor, self._features[rows].T, lower=True, check_finite=False)

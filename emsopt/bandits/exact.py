@@ -12,12 +12,11 @@ without the paper's approximation by inducing points. Two techniques keep it che
   where m_0 and C_0 are the mean and covariance before these observations, and C_{·V}, C_{V·} and C_{VV} are blocks of
   C_0.
 
-- Only a *window* of w arms is kept in this form. When it is full, C is updated in place by one symmetric
-  product and becomes the C_0 of the next window. The result remains exact, because conditioning in two steps
-  equals conditioning in one.
+- Only a *window* of w arms is kept in this form. When it is full, C is updated in place by one symmetric product and
+  becomes the C_0 of the next window, which keeps the result exact.
 
-With E arms, a round costs O(E w²), plus an amortised O(E² k) for paths of k edges. Memory is one matrix of 8
-E² bytes, of which only the lower triangle is updated.
+With E arms, a round costs O(E w²), plus an amortised O(E² k) for paths of k edges. Memory is one matrix of 8 E² bytes,
+of which only the lower triangle is updated.
 
 With a `LazyPrior` C_0 is not stored: the window holds all observed arms, 16 bytes each for every arm of the city, and a
 joint sample is a draw of the prior conditioned as below (Wilson et al. 2020).
@@ -37,7 +36,7 @@ from scipy.linalg.blas import dsyrk
 
 from ..errors import InputError
 from ..errors._types import FloatArray, IntArray
-from .prior import LARGEST_GB, LazyPrior, Prior, jittered_cholesky
+from .prior import MEMORY_LIMIT_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
@@ -47,23 +46,15 @@ DRAWS = 512  # joint samples drawn at a time: a matrix product is faster than as
 class ExactGP(Regression):
     """Gaussian process over all arms, conditioned exactly on all observations.
 
-    Parameters
-    ----------
-    prior : Prior
-        Prior of the arms. It is copied and can therefore be shared by several processes.
-
-    Raises
-    ------
-    InputError
-        If, with a `LazyPrior`, the rows of the observed arms no longer fit into memory. `DistrictGP` has no such limit.
+    The prior is not changed and can be shared by several processes. With a `LazyPrior`, an update raises InputError if
+    the rows of the observed arms no longer fit into memory; `DistrictGP` has no such limit.
 
     Examples
     --------
     >>> gp = ExactGP(Prior([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], noise_variance=1.0))
     >>> gp.update([0, 0], [1.0, 2.0])
-    >>> mean, variance = gp.predict()
-    >>> mean.round(3).tolist(), variance.round(3).tolist()
-    ([1.0, 0.5], [0.333, 0.833])
+    >>> gp.predict()[0].round(3).tolist()
+    [1.0, 0.5]
     """
 
     def __init__(self, prior: Prior) -> None:
@@ -78,13 +69,13 @@ class ExactGP(Regression):
         self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
         self._rows: FloatArray = np.empty((0, prior.n_arms))
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
-        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
+        self._samples = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
         self._next, self._is_prior = 0, True
 
     def covariance(self, arms: Sequence[int] | IntArray) -> FloatArray:
         """Return the posterior covariance between the given arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
-        _, explained, _, _ = self._solved()
+        _, explained, _, _ = self._solve()
         low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)  # only the lower triangle is up to date
         base = self.prior.rows(arms)[:, arms] if self._is_lazy else self._base_covariance[low, high]
         return base - explained[:, arms].T @ explained[:, arms]
@@ -92,10 +83,10 @@ class ExactGP(Regression):
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
         fresh = np.setdiff1d(arms, self._arms)
         self._arms = np.concatenate([self._arms, fresh])
-        if self._is_lazy and (size := 16e-9 * len(self._arms) * self.n_arms) > LARGEST_GB:
+        if self._is_lazy and (size := 16e-9 * len(self._arms) * self.n_arms) > MEMORY_LIMIT_GB:
             raise InputError(
                 f"The exact process would take {size:.1f} GB for {len(self._arms)} observed arms; at most "
-                f"{LARGEST_GB:g} GB are allowed. Use `DistrictGP`."
+                f"{MEMORY_LIMIT_GB:g} GB are allowed. Use `DistrictGP`."
             )
         rows = self.prior.rows(fresh) if self._is_lazy else [symmetric_row(self._base_covariance, arm) for arm in fresh]
         self._rows = np.vstack([self._rows, *rows])
@@ -103,24 +94,24 @@ class ExactGP(Regression):
         self._sums += np.bincount(arms, values, self.n_arms)
         self._solution = None
         if len(self._arms) >= self.window:  # beyond it, rounds would cost more and more
-            self._flush()
+            self._start_window()
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
         self._rng = rng
-        if self._next == self._bank.shape[1]:
+        if self._next == self._samples.shape[1]:
             if self._is_lazy:
-                self._bank = self.prior.draw(self._draws, rng=rng)
+                self._samples = self.prior.draw(self._draws, rng=rng)
             else:
                 factor = self.prior.factor if self._is_prior else jittered_cholesky(self._base_covariance)
                 noise = rng.standard_normal((self.n_arms, self._draws))
-                self._bank = self._base_mean[:, None] + factor @ noise
+                self._samples = self._base_mean[:, None] + factor @ noise
             self._next = 0
         self._next += 1
-        return self._condition(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
+        return self._condition(self._samples[:, self._next - 1 : self._next], rng)[arms, 0]
 
-    def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return L, L⁻¹ C_{V·}, and the posterior mean and variance of every arm; L is the Cholesky factor of S."""
+    def _solve(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the Cholesky factor L of S, L⁻¹ C_{V·}, and the posterior mean and variance of every arm."""
         if self._solution is None:
             counts, sums = self._counts[self._arms], self._sums[self._arms]
             S = self._rows[:, self._arms] + np.diag(self.prior.noise_variance / counts)
@@ -135,7 +126,7 @@ class ExactGP(Regression):
 
     def _condition(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Condition samples of the window's prior, shape (E, n), on the window's observations."""
-        factor, explained, _, _ = self._solved()
+        factor, explained, _, _ = self._solve()
         counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
         deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
         noise = deviations * rng.standard_normal(shape)  # ε: without it samples would have too little variance
@@ -143,11 +134,11 @@ class ExactGP(Regression):
         weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
         return samples + explained.T @ weights
 
-    def _flush(self) -> None:
-        """Start a new window: the posterior over all arms replaces, in place, the prior that the window began with."""
-        _, explained, mean, variance = self._solved()
-        if self._next < self._bank.shape[1]:  # before the window is emptied, unused samples learn from it
-            self._bank, self._next = self._condition(self._bank[:, self._next :], self._rng), 0
+    def _start_window(self) -> None:
+        """Start a new window: the posterior of all arms becomes the C_0 and m_0 of the next observations."""
+        _, explained, mean, variance = self._solve()
+        if self._next < self._samples.shape[1]:  # before the window is emptied, unused samples learn from it
+            self._samples, self._next = self._condition(self._samples[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         covariance = self._base_covariance
         self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
@@ -157,7 +148,7 @@ class ExactGP(Regression):
         self._solution, self._is_prior = None, False
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
-        return self._solved()[2:]
+        return self._solve()[2:]
 
 
 def symmetric_row(lower: FloatArray, k: int) -> FloatArray:

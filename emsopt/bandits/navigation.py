@@ -1,14 +1,13 @@
 """Drive a route repeatedly and learn the path that needs the least energy.
 
-The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4. The expected
-energy of every road edge is drawn from the prior. The agent knows only the prior. In each round it observes
-the energy of each edge on its path, with noise.
+The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4. The expected energy of every
+road edge is drawn from the prior, which the agent knows. In each round it observes the energy of each edge on its path,
+with noise.
 
-**Regret is rectified.** Expected energies can be negative (downhill, with recuperation). Energies drawn from
-the prior may even have a negative sum along a cycle, in which case no cheapest path exists. Algorithm 2
-therefore uses rectified indices. Agents are compared with the best path under the same costs: the cost of an
-edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The regret of a round is the cost
-of the path taken minus that of the best path open in that round; it is never negative.
+**Regret is rectified.** Expected energies can be negative (downhill, with recuperation), even in sum along a cycle, in
+which case no cheapest path exists. Algorithm 2 therefore uses rectified indices, and agents are compared with the best
+path under such costs: the cost of an edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The
+regret of a round is the cost of the path taken minus that of the best path open in that round; it is never negative.
 
 Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are
 not. In Monaco 41 % of the edges have a negative prior mean, and 74 % have a prior mean below two standard
@@ -17,18 +16,16 @@ that some of the energies drawn are negative. There, negative energy is ignored,
 need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not rectified.
 
 **Shifted rectification** is our own option, ``shift``. The potential energy of `emsopt.roads.energy.potential_energy`
-adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it
-changes no comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative, although many
-drawn energies still are (a median of 45 % instead of 52 % over twenty draws).
+adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it changes no
+comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative, although many drawn energies
+still are (a median of 45 % instead of 52 % over twenty draws).
 
-**Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at
-one hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles. With
-as many hours as rounds, every round has a context of its own.
+**Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at one
+hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles.
 
 **Large networks.** Above 10,000 arms `navigation_prior` returns a `LazyPrior`, and the policies named "gp-..." learn
-with `DistrictGP` instead of `ExactGP`: a round on 100,000 edges takes about a second. The option ``lazy`` overrides
-this. The expected energies are drawn from the lazy prior, of which the model that the agent learns with is an
-approximation.
+with `DistrictGP`, an approximation, instead of `ExactGP`: a round on 100,000 edges takes about a second. The option
+``lazy`` overrides this.
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
 
-Closed: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
+Closures: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
 
 TRUTH, NOISE, AGENT = range(3)  # separate streams: every policy meets the same energies and noise
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
@@ -78,7 +75,7 @@ _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"v
 
 
 class Navigation:
-    """The environment: a route through a road network, with energies per edge unknown to the agent.
+    """Environment of `play`: a route through a road network, with expected energies that the agent does not know.
 
     Parameters
     ----------
@@ -87,7 +84,7 @@ class Navigation:
     prior : Prior
         One arm per edge and hour, from `navigation_prior`.
     rng : int or Generator, optional
-        Source of randomness for the expected energies and the noise. Both are the same for every agent.
+        Source of randomness for the expected energies and the noise, which do not depend on the agent.
 
     Examples
     --------
@@ -107,7 +104,7 @@ class Navigation:
         prior: Prior,
         *,
         expected: ArrayLike | None = None,
-        closed: Closed = None,
+        closed: Closures = None,
         shift: ArrayLike | None = None,
         rng: Rng = None,
     ) -> None:
@@ -124,8 +121,8 @@ class Navigation:
         self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
         self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        always = self._open(() if closed is None or callable(closed) else closed)
-        self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)) if callable(closed) else always)
+        always = self._open_mask(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: self._open_mask(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
@@ -147,7 +144,7 @@ class Navigation:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
 
-    def _open(self, closed: Iterable[Any]) -> BoolArray:
+    def _open_mask(self, closed: Iterable[Any]) -> BoolArray:
         return ~self.net.closures(closed)
 
 
@@ -221,7 +218,7 @@ def run(
     *,
     horizon: int = 500,
     rng: Rng = None,
-    closed: Closed = None,
+    closed: Closures = None,
     prior: Prior | None = None,
     expected: ArrayLike | None = None,
     shift: ArrayLike | None = None,
@@ -259,9 +256,8 @@ def run(
         Expected energy of every arm, Wh. Default: drawn from the prior.
     shift : array_like, shape (E,), optional
         Wh to subtract from each edge before rectifying, in the indices of the agent and in the costs that define
-        regret. Its sum must be the same on every path, as that of `emsopt.roads.energy.potential_energy` is. Not in
-        the paper. Rectified regrets with different shifts cannot be compared; excess energies can, if measured from
-        the same path.
+        regret. Its sum must be the same on every path, as that of `emsopt.roads.energy.potential_energy` is. Rectified
+        regrets with different shifts cannot be compared; excess energies can, if measured from the same path.
     regression : Regression, optional
         What the agent knows at the start: that of an earlier run (with ``expected`` of that run, and another ``rng``,
         because the same one gives the same noise again), or one with options of its own, such as
@@ -279,14 +275,8 @@ def run(
     Returns
     -------
     NavigationRun
-        ``message`` says why the run ended. The run also ends on Ctrl-C, or when a round after the first has no
-        open path.
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, there is no open path from start to end in the first round, or the checkpoint
-        belongs to another run.
+        The run also ends on Ctrl-C, or when a round after the first has no open path; if the first one has none,
+        InputError is raised.
 
     Examples
     --------
@@ -298,7 +288,7 @@ def run(
     """
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
-    name, kind, rule = parsed_policy(policy)
+    name, kind, rule = parse_policy(policy)
     if regression is not None and not isinstance(regression, LARGE_REGRESSIONS[kind]):
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
         _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
@@ -320,7 +310,7 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
-        model = _first_belief(kind, prior, regression, agent_rng)
+        model = _initial_regression(kind, prior, regression, agent_rng)
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
         for t in steps:  # not by `play`, as a checkpoint may replace choices
@@ -334,7 +324,7 @@ def run(
             if (filed := steps.row) is None:
                 values = environment.observe(t, chosen)
             else:
-                chosen, values = _on_file(steps, filed, environment.oracle, arms, chosen, is_open)
+                chosen, values = _stored_round(steps, filed, environment.oracle, arms, chosen, is_open)
             steps.write(arms=chosen.tolist(), values=values.tolist())
             agent.update(chosen, values)
             best = arms[environment.best_path(t)]
@@ -354,10 +344,10 @@ def run(
     return NavigationRun(history, name, steps.message, seen, counts, truth, mean, deviation, last, model)
 
 
-def _on_file(
+def _stored_round(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the stored arms and values of this round, in place of ``picks``; raise unless they are an open path."""
+    """Return the stored arms and values of this round, in place of the chosen ones; raise unless they are a path."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -374,7 +364,7 @@ def _on_file(
     return chosen, values
 
 
-def _first_belief(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
+def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
     """Return the agent's regression at the start: one that knows only the prior, or a copy of ``known``."""
     # the memo keeps the prior shared instead of copied, which may be gigabytes
     model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
@@ -388,8 +378,8 @@ def new_regression(kind: str, prior: Prior) -> Regression:
     return (LARGE_REGRESSIONS if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
 
 
-def parsed_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
-    """Return the name, the regression and the rule of a policy."""
+def parse_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
+    """Return the name of a policy, its regression (a key of ``REGRESSIONS``) and its rule; raise if it is invalid."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     is_pair = isinstance(policy, tuple) and len(policy) == 2
@@ -411,11 +401,11 @@ def _description(
     name: str,
     prior: Prior,
     expected: ArrayLike | None,
-    closed: Closed,
+    closed: Closures,
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return a dict that identifies a run, which a checkpoint must match."""
+    """Return a dict of plain values that identifies a run, which its checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
     if regression is not None:

@@ -18,8 +18,8 @@ line         call                                       result
 Any objects with these methods can be used. `Agent` is an agent for rewards or costs; `TopK` and `ShortestPath` are
 oracles; `emsopt.bandits.Navigation` is an environment.
 
-**Scores.** From section 2.2, Theorem 3.1 and Algorithm 2 of the paper.
-The formulas are for costs, as in navigation; for rewards the confidence width has the opposite sign.
+**Scores** of section 2.2, Theorem 3.1 and Algorithm 2 of the paper, for costs as in navigation; for rewards the
+confidence width has the opposite sign.
 
 ===========  =====================  ==========================================================================
 symbol       name                   meaning
@@ -34,10 +34,10 @@ symbol       name                   meaning
 
 .. math:: U = E[\max(0, X)], \quad X \sim N(\tilde μ, ς^2)
 
-is the rectified index, which makes the costs of shortest paths non-negative; :math:`\tilde μ` is the
-optimistic cost or the sample. The paper's text uses the posterior variance here, but its Algorithm 2 uses
-the noise variance; this module follows the algorithm. For Bayes-UCB, Algorithm 2 prints the 1/t-quantile;
-this module uses the η_t-quantile of Theorem 3.1, as the paper's experiments do.
+is the rectified index, which makes the costs of shortest paths non-negative; :math:`\tilde μ` is the optimistic cost
+or the sample. The paper's text uses the posterior variance here; this module follows its Algorithm 2 and uses the noise
+variance. For Bayes-UCB, Algorithm 2 prints the 1/t-quantile; this module uses the η_t-quantile of Theorem 3.1, as the
+paper's experiments do.
 """
 
 import math
@@ -56,7 +56,7 @@ from .regression import Regression
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Round ``number``, from 1: the chosen arms in the oracle's order, and the value of each, shapes (k,)."""
+    """One round, with its ``number`` from 1: the chosen arms in the oracle's order, (k,), and their values, (k,)."""
 
     number: int
     arms: IntArray
@@ -102,18 +102,12 @@ def play(agent: Any, environment: Any, oracle: Oracle, horizon: int) -> Iterator
 
 
 class TopK:
-    """Oracle that picks the k allowed arms with the largest scores (``indices``).
-
-    Parameters
-    ----------
-    size : int
-        Number of arms k.
+    """Oracle that picks the ``size`` allowed arms with the largest scores (``indices``).
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> oracle = eo.bandits.TopK(2)
-    >>> sorted(oracle([0.3, 0.9, 0.5]).tolist())
+    >>> eo.bandits.TopK(2)([0.3, 0.9, 0.5]).tolist()
     [1, 2]
     """
 
@@ -121,9 +115,9 @@ class TopK:
         self.size = _validate.whole_number(size, "size")
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the positions of the k best arms in ``indices``, in ascending order, shape (k,).
+        """Return the positions of the best arms in ``indices``, (n,), in ascending order, shape (size,).
 
-        ``allowed`` is one boolean per arm, or None to allow all. Raise if fewer than k arms are allowed.
+        ``allowed`` is one boolean per arm, or None to allow all. Raise if too few arms are allowed.
         """
         shape = np.shape(indices)
         usable = np.ones(shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
@@ -143,7 +137,7 @@ class ShortestPath:
         self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the path's edges in driving order, shape (k,), where ``indices`` are the costs of all edges.
+        """Return the cheapest path's edges in driving order, shape (k,), for costs ``indices`` of all edges, (E,).
 
         ``allowed`` is one boolean per edge, or per edge and connection. Raise if there is no legal path of these.
         """
@@ -152,13 +146,7 @@ class ShortestPath:
 
 
 def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
-    """Return the mean of max(0, X) for Gaussian X.
-
-    Parameters
-    ----------
-    mean : array_like
-    deviation : array_like
-        Standard deviation, at least 0.
+    """Return the mean of max(0, X) for Gaussian X of this mean and standard deviation (at least 0), elementwise.
 
     Examples
     --------
@@ -180,10 +168,7 @@ class UCB:
     ``β_t = factor · 2 log(|A| t² / √(2π))`` in round t with ``|A|`` base arms, or 0 if this is negative, as in Theorem
     3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
-    Parameters
-    ----------
-    factor : float
-        Factor of β_t: 1 in Theorem 3.1; the paper also tries 0.5.
+    ``factor`` is 1 in Theorem 3.1; the paper also tries 0.5.
 
     Examples
     --------
@@ -197,7 +182,7 @@ class UCB:
         _validate.positive_number(self.factor, "factor", zero=True)
 
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
-        """Return β_t, shaped as ``t``."""
+        """Return β_t in each round ``t``, an array of the same shape."""
         t = np.asarray(t, dtype=float)
         return self.factor * np.maximum(2 * (math.log(n_arms) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
 
@@ -208,13 +193,8 @@ class BayesUCB:
 
     ``β_t = 2 erf⁻¹(1 - 2 η_t)²`` with ``η_t = (2π)^(ω/2) / (2 |A|^ω t^ξ)`` in round t with ``|A|`` base arms, as in
     Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits". For costs the index is the
-    η_t-quantile of the posterior, for rewards the (1 - η_t)-quantile. For η_t of ½ or more, β_t is 0. This occurs only
-    with one or two arms.
-
-    Parameters
-    ----------
-    omega, xi : float
-        ω and ξ, positive. The paper's experiments use (1, 1) and (1, 0.5); Theorem 3.1 requires ξ > ω > 1.
+    η_t-quantile of the posterior, for rewards the (1 - η_t)-quantile. For η_t of ½ or more, β_t is 0. ω and ξ are
+    positive; the paper's experiments use (1, 1) and (1, 0.5), Theorem 3.1 requires ξ > ω > 1.
 
     Examples
     --------
@@ -230,7 +210,7 @@ class BayesUCB:
         _validate.positive_number(self.xi, "xi")
 
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
-        """Return β_t, shaped as ``t``."""
+        """Return β_t in each round ``t``, an array of the same shape."""
         t, omega = np.asarray(t, dtype=float), self.omega
         log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * math.log(n_arms) - self.xi * np.log(t)
         # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile, by the logarithm of η, keeps full
@@ -242,14 +222,9 @@ class BayesUCB:
 class Thompson:
     """Thompson sampling, as in GP-TS: the index (score) of an arm is its expected value in a sample of the posterior.
 
-    The oracle chooses the allowed super arm with the best indices. Algorithm 2 of "Bayesian Analysis of Combinatorial
-    Gaussian Process Bandits" samples each arm independently.
-
-    Parameters
-    ----------
-    joint : bool
-        False draws each arm independently from its marginal, as the paper does. True draws all arms jointly,
-        which preserves the correlation between arms; this needs a regression with a method ``sample``.
+    By default each arm is drawn independently from its marginal, as in Algorithm 2 of "Bayesian Analysis of
+    Combinatorial Gaussian Process Bandits". With ``joint``, all arms are drawn jointly, which preserves the correlation
+    between them and needs a regression with a method ``sample``.
 
     Examples
     --------
@@ -261,10 +236,10 @@ class Thompson:
 
 
 class Optimism(Protocol):
-    """User-defined rule. The index of an arm is its optimistic value: μ - √β_t σ for costs, μ + √β_t σ for rewards."""
+    """Any rule with a method ``beta``: the index of an arm is μ - √β_t σ for costs, μ + √β_t σ for rewards."""
 
     def beta(self, t: ArrayLike, n_arms: int, /) -> FloatArray:
-        """Return β_t."""
+        """Return β_t in round t with ``n_arms`` base arms."""
 
 
 Rule: TypeAlias = UCB | BayesUCB | Thompson
@@ -275,8 +250,7 @@ class Agent:
 
     Parameters
     ----------
-    regression
-        `ExactGP`, `SparseGP` or `IndependentArms`.
+    regression : ExactGP, DistrictGP, SparseGP or IndependentArms
     rule : UCB, BayesUCB, Thompson or an object with a method ``beta(t, n_arms)``
     sense : {"max", "min"}
         Whether values are rewards ("max") or costs ("min"). Must agree with the oracle.
@@ -345,5 +319,5 @@ class Agent:
         return rectified_mean(values - self._shift[arms], deviation) if self.rectify else values
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
-        """Update the regression with one value per arm."""
+        """Update the regression with arms and the value of each, shapes (k,)."""
         self.regression.update(arms, values)

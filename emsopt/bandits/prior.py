@@ -1,8 +1,7 @@
 """Prior of a bandit: a Gaussian process over the base arms and the noise of an observation.
 
-In navigation an arm is a road edge at an hour of the day. Its prior mean is the energy needed at constant
-speed. The covariance is the product-plus-sum kernel of "Bayesian Analysis of Combinatorial Gaussian Process
-Bandits", section 4.1 and appendix B.1.
+In navigation an arm is a road edge at an hour of the day. Its prior mean is the energy needed at constant speed. The
+covariance is a kernel of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.1 and appendix B.1.
 
 ============  ==================  ============================================================================
 symbol        name                meaning
@@ -16,10 +15,9 @@ E_det         ``mean``            deterministic energy, equation (8), Wh
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
 (`emsopt.surrogates.graph_matern.ContextKernel`).
 
-`Prior` stores the covariance: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg. `LazyPrior` does not.
-It computes rows, variances and draws when asked: a row by two sparse solves, a draw by random features of k_f (Rahimi
-and Recht 2007), each of which multiplies one draw of the graph process. `navigation_prior` chooses it above 10,000
-arms.
+`Prior` stores the covariance: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg. `LazyPrior` computes
+rows, variances and draws when they are needed: a row by two sparse solves, a draw by random features of k_f (Rahimi and
+Recht 2007), each of which multiplies one draw of the graph process.
 """
 
 from dataclasses import dataclass
@@ -36,12 +34,12 @@ from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
 SPREAD = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
-SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
-LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
+PRODUCT_SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
+MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
-ALONE_WAVES = 1024  # random features of k_f'
+CONTEXT_WAVES = 1024  # random features of k_f'
 JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a covariance may be numerically singular
 
 
@@ -54,11 +52,9 @@ class Prior:
 
     Parameters
     ----------
-    mean : array_like, shape (n,)
-    covariance : array_like, shape (n, n)
-        Symmetric.
+    mean, covariance : array_like, shapes (n,) and (n, n)
     noise_variance : float
-        Positive.
+        Variance of the noise of an observation, above 0.
     kernel : ContextKernel, optional
         What the covariance was computed with. Only needed to move the contexts of inducing points (`SparseGP`).
 
@@ -115,7 +111,7 @@ class Prior:
         return jittered_cholesky(self.covariance)
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
-        """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n)."""
+        """Return ``n`` joint samples of the arms' expected values, one per column, shape (arms, n)."""
         rng = _validate.generator(rng)
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
@@ -127,10 +123,10 @@ class Prior:
 
 
 class LazyPrior(Prior):
-    """Prior whose covariance is not stored. Its rows, variances and draws are computed when asked.
+    """Prior whose covariance is not stored.
 
     Rows and variances equal those of the dense `Prior` up to rounding. Draws have its mean and covariance, and are
-    nearly Gaussian. ``covariance`` and ``factor`` are computed if they fit into memory.
+    nearly Gaussian. ``covariance`` and ``factor`` are computed when used, if they fit into memory.
     """
 
     kernel: ContextKernel
@@ -143,7 +139,7 @@ class LazyPrior(Prior):
 
     @property
     def graph(self) -> GraphMatern:
-        """The graph kernel k_G."""
+        """The graph kernel k_G of the road edges."""
         graph: Any = self.kernel.graph
         return graph
 
@@ -163,24 +159,24 @@ class LazyPrior(Prior):
         return found
 
     def within(self, arms: IntArray) -> FloatArray:
-        """Return the covariances of arms that lie together, shape (k, k), as `GraphMatern.within` approximates k_G."""
+        """Return the covariances of k arms that lie together, (k, k), with k_G approximated by `GraphMatern.within`."""
         edges, place = np.unique(arms % self.graph.n_edges, return_inverse=True)
         X = self.kernel.contexts[arms]
-        return self.kernel.with_graph(self.graph.within(edges)[np.ix_(place, place)], X, X)
+        return self.kernel.combine_kernels(self.graph.within(edges)[np.ix_(place, place)], X, X)
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Dense covariance, shape (n, n). Raise if it does not fit into memory."""
-        if (size := 8e-9 * self.n_arms**2) > LARGEST_GB:
+        """Dense covariance, shape (n, n); raises InputError above ``MEMORY_LIMIT_GB``."""
+        if (size := 8e-9 * self.n_arms**2) > MEMORY_LIMIT_GB:
             raise InputError(
-                f"The covariance of {self.n_arms} arms would take {size:.0f} GB; at most {LARGEST_GB:g} GB are "
+                f"The covariance of {self.n_arms} arms would take {size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are "
                 "allowed. Use `rows` and `variance`, or part of the network (`subset`)."
             )
         covariance = self.rows(np.arange(self.n_arms))
         return (covariance + covariance.T) / 2  # rows are solved one by one and differ by rounding errors
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
-        """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n)."""
+        """Return ``n`` joint samples of the arms' expected values, one per column, shape (arms, n)."""
         rng, kernel = _validate.generator(rng), self.kernel
         on_graph, additive = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
         hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
@@ -189,9 +185,9 @@ class LazyPrior(Prior):
                 heights = np.tile(self.graph.draw(min(BLOCK, WAVES - start), rng), (hours, 1))
                 waves = _waves(kernel.contexts / kernel.lengthscales[0], heights.shape[1], rng)
                 column += np.sqrt(on_graph / WAVES) * np.einsum("ij,ij->i", waves, heights)
-            for _ in range(0, ALONE_WAVES, BLOCK):
+            for _ in range(0, CONTEXT_WAVES, BLOCK):
                 waves = _waves(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
-                column += np.sqrt(additive / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
+                column += np.sqrt(additive / CONTEXT_WAVES) * (waves @ rng.standard_normal(BLOCK))
         return draws
 
 
@@ -231,21 +227,15 @@ def navigation_prior(
         Standard deviation of the observation noise, relative to that of the deterministic energies.
     congestion : array_like, shape (H,) or (H, E), optional
         Ratio of speed to speed limit in each of H hours (and on each of E edges), above 0 and at most 1. Each edge
-        is a separate arm in each hour, which gives H E arms. With one row per round, every round has speeds of its
-        own. Default: one hour at the speed limit.
+        is a separate arm in each hour, which gives H E arms. Default: one hour at the speed limit.
     lazy : bool, optional
         Whether to return a `LazyPrior`, which stores no covariance. Default: above 10,000 arms.
 
     Returns
     -------
     Prior
-        Arm h E + e is edge e in hour h. Energies are in Wh.
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, all edges need the same energy, or a covariance that is to be stored does not fit
-        into memory (above about 22,000 arms).
+        Arm h E + e is edge e in hour h. Energies are in Wh. Raise InputError if all edges need the same energy, or a
+        covariance that is to be stored does not fit into memory (above about 22,000 arms).
 
     Examples
     --------
@@ -260,10 +250,10 @@ def navigation_prior(
     hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
     lazy = hours * net.n_edges > LAZY_ARMS if lazy is None else _validate.truth(lazy, "lazy")
-    if size > LARGEST_GB and not lazy:
+    if size > MEMORY_LIMIT_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
-            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Leave out `lazy`, or use part of the network "
+            f"{size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are allowed. Leave out `lazy`, or use part of the network "
             "(`subset`)."
         )
     speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
@@ -281,7 +271,7 @@ def navigation_prior(
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
         on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))
-    kernel = ContextKernel(contexts, on_graph, SPREAD**2 * scale, SHARE, (scale_of_k_f, scale_of_k_f))
+    kernel = ContextKernel(contexts, on_graph, SPREAD**2 * scale, PRODUCT_SHARE, (scale_of_k_f, scale_of_k_f))
     noise_variance = noise_sd**2 * scale
     if lazy:
         return LazyPrior(mean, noise_variance, kernel)

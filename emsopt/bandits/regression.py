@@ -1,8 +1,4 @@
-"""Base class of all regressions, and the simplest regression: independent arms.
-
-Independent arms are the baseline of Åkerblom, Chen and Haghir Chehreghani (2023): each arm has its own Gaussian prior
-and known noise, and observing one arm gives no information about another.
-"""
+"""Base class of all regressions, and `IndependentArms` (Åkerblom, Chen and Haghir Chehreghani 2023)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +15,12 @@ class Regression:
         self.prior, self.n_arms = prior, prior.n_arms
 
     def predict(self, arms: IntArray | slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the arms' expected values, each of shape (k,)."""
+        """Return posterior mean and variance of the expected values of k arms, by default all, each of shape (k,)."""
         mean, variance = self._posterior()
         return mean[arms].copy(), variance[arms].copy()
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
-        """Update the posterior with the observation ``values[k]`` of ``arms[k]``. An arm may occur several times."""
+        """Update the posterior with observations: arms, (k,), which may repeat, and the value of each, (k,)."""
         values, arms = _validate.real_array(values, "values", (None,)), np.asarray(arms)
         fits = arms.dtype.kind in "iu" and arms.shape == values.shape
         if not fits or arms.min() < 0 or arms.max() >= self.n_arms:  # a negative index would count from the end
@@ -37,18 +33,18 @@ class Regression:
         raise NotImplementedError
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        """Update the posterior with the observation ``values[k]`` of ``arms[k]``; both have been validated."""
+        """Update the posterior as `update` does, with checked arguments."""
         raise NotImplementedError
 
 
-def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.intp], FloatArray]:
-    """Return the distinct arms, the number of observations of each, and the sum of its values."""
+def sum_by_arm(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.intp], FloatArray]:
+    """Return the distinct arms, their numbers of observations, and the sums of their values, (k,) each."""
     unique, place, counts = np.unique(arms, return_inverse=True, return_counts=True)
     return unique, counts, np.bincount(place, weights=values).astype(float)
 
 
 class IndependentArms(Regression):
-    """Posterior of independent arms by conjugate updates; only the variances of the prior's covariance are used."""
+    """Independent Gaussian posterior of each arm; of the prior's covariance only the variances are used."""
 
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
@@ -56,7 +52,7 @@ class IndependentArms(Regression):
         self._mean = prior.mean.copy()
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return a posterior sample, drawn independently for each arm."""
+        """Return a posterior sample of the given arms, shape (k,), drawn independently for each."""
         mean, variance = self.predict(arms)
         return mean + np.sqrt(variance) * rng.standard_normal(len(mean))
 
@@ -64,7 +60,7 @@ class IndependentArms(Regression):
         return self._mean, 1 / self._precision
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        unique, counts, sums = collapsed(arms, values)
+        unique, counts, sums = sum_by_arm(arms, values)
         before = self._precision[unique]
         after = before + counts / self.prior.noise_variance
         self._mean[unique] = (before * self._mean[unique] + sums / self.prior.noise_variance) / after

@@ -12,18 +12,15 @@ in the natural parameters of v: precision I + Λ, and precision times mean, λ. 
 the batch, y their observed values and μ their prior means; ς² is the noise variance.
 
 The paper does not specify how the inducing points change. Here, a new inducing point is added with its prior
-distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,
-because agent and environment have the same prior.
+distribution conditional on the others, and a removed one is integrated out. Kernel and noise are those of the prior.
 
 **Inducing contexts.** In the paper the contexts of the inducing points move as well, by steps of Adam with rate 0.01,
-and return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this. q(v)
-does not change while they move, so that the evidence lower bound depends on them through A only. By default they do not
-move: one step per round moves a context by about the rate, in standard deviations of the contexts, and where every
-observed arm is an inducing point the bound's gradient is close to zero anyway.
+and return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this, with
+q(v) fixed while they move. By default they do not move: where every observed arm is an inducing point, the gradient of
+the evidence lower bound is close to zero.
 
-With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of
-size 0.1 per round it lags behind the data. This class is meant for comparison with the paper: it is neither
-exact nor, at this scale, faster.
+With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of size 0.1 per
+round it lags behind the data. It serves for comparison with the paper: it is neither exact nor, at this scale, faster.
 """
 
 import numpy as np
@@ -33,7 +30,7 @@ from ..errors import InputError, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..surrogates.graph_matern import ContextKernel
 from .prior import Prior
-from .regression import Regression, collapsed
+from .regression import Regression, sum_by_arm
 
 JITTER = 1e-10
 INDUCING = 1000  # M, maximum number of inducing points: that of the paper
@@ -61,8 +58,7 @@ class SparseGP(Regression):
     --------
     >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), rng=0)
     >>> gp.update([0], [4.0])
-    >>> mean, variance = gp.predict()
-    >>> mean.shape
+    >>> gp.predict()[0].shape
     (2,)
     """
 
@@ -87,13 +83,13 @@ class SparseGP(Regression):
         if self.context_rate and prior.kernel is None:
             raise InputError("`context_rate` above 0 needs a prior with a `kernel`. Use `navigation_prior`, or 0.")
         self.rng = _validate.generator(rng)
-        self._seen, self._values = np.empty(0, dtype=np.intp), np.empty(0)  # arms and values observed
+        self._observed_arms, self._values = np.empty(0, dtype=np.intp), np.empty(0)  # arms and values observed
         self._visits = np.zeros(prior.n_arms)
         self._points = np.empty(0, dtype=np.intp)  # Z; `_factor` follows this order, so that new points only add rows
         self._contexts: FloatArray | None = None  # of Z, if they have moved
         self._factor = np.empty((0, 0))
         self._across: FloatArray = np.empty((0, prior.n_arms))
-        self._known = np.zeros(prior.n_arms)  # prior variance that the inducing points explain
+        self._explained = np.zeros(prior.n_arms)  # prior variance that the inducing points explain
         self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ of v: zeros are the prior
         self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, prior.variance
         self._jitter = JITTER * prior.variance.mean()
@@ -104,29 +100,32 @@ class SparseGP(Regression):
             inner = solve_triangular(factor, self._across, lower=True, check_finite=False)
             mean = self.prior.mean + solve_triangular(factor, self._shift, lower=True) @ inner
             # prior variance, less what Z explains, plus what is still uncertain about Z
-            variance = self.prior.variance - self._known + np.einsum("ij,ij->j", inner, inner)
+            variance = self.prior.variance - self._explained + np.einsum("ij,ij->j", inner, inner)
             self._solution = mean, np.maximum(variance, 0.0)
         return self._solution
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        self._seen, self._values = np.concatenate([self._seen, arms]), np.concatenate([self._values, values])
+        self._observed_arms, self._values = (
+            np.concatenate([self._observed_arms, arms]),
+            np.concatenate([self._values, values]),
+        )
         self._visits += np.bincount(arms, minlength=self.n_arms)
         if self._contexts is not None:
-            self._place()
+            self._move_points()
         self._choose_points(arms)
         self.step(self.steps)
 
     def elbo(self) -> float:
         """Return the evidence lower bound of all observations, nats (line 5 of Algorithm 3, all in one batch).
 
-        It is at most the log likelihood of the observations under the prior, and equals it if the inducing points
+        It equals the log likelihood of the observations under the prior, its upper bound, if the inducing points
         include all observed arms and q(u) has converged.
         """
-        if not len(self._seen):
+        if not len(self._observed_arms):
             return 0.0
         noise, (mean, variance) = self.prior.noise_variance, self._posterior()
         # expected squared errors under q include the variance
-        missed = np.square(self._values - mean[self._seen]) + variance[self._seen]
+        missed = np.square(self._values - mean[self._observed_arms]) + variance[self._observed_arms]
         factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True)
         half = solve_triangular(factor, np.eye(len(factor)), lower=True)
         centre = half.T @ (half @ self._shift)
@@ -136,13 +135,13 @@ class SparseGP(Regression):
 
     def step(self, count: int = 1) -> None:
         """Make ``count`` further steps of natural gradient descent, each on a new batch of the observations so far."""
-        arms, values, total = self._seen, self._values, len(self._seen)
+        arms, values, total = self._observed_arms, self._values, len(self._observed_arms)
         kernel = self.prior.kernel if self.context_rate else None
         first = second = np.zeros(1)  # Adam starts anew in each round
         for number in range(1, count + 1):
             size = min(self.batch, total)
             part = slice(None) if size == total else self.rng.choice(total, size, replace=False)
-            unique, counts, sums = collapsed(arms[part], values[part])
+            unique, counts, sums = sum_by_arm(arms[part], values[part])
             across = self._across[:, unique]
             # the factor N / B makes the batch stand for all observations
             weight = self.rate * total / (size * self.prior.noise_variance)
@@ -154,15 +153,17 @@ class SparseGP(Regression):
             if kernel is not None and gradient is not None:
                 first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
                 root = np.sqrt(second / (1 - 0.999**number))  # Adam's moments start at 0, and this removes that bias
-                self._place(self._at(kernel) + self.context_rate * first / (1 - 0.9**number) / (root + 1e-8))
+                self._move_points(
+                    self._current_contexts(kernel) + self.context_rate * first / (1 - 0.9**number) / (root + 1e-8)
+                )
         self._solution = None
 
-    def _at(self, kernel: ContextKernel) -> FloatArray:
-        """Return the contexts of the inducing points."""
+    def _current_contexts(self, kernel: ContextKernel) -> FloatArray:
+        """Return the current contexts of the inducing points, shape (M, d)."""
         return kernel.contexts[self._points] if self._contexts is None else self._contexts
 
-    def _place(self, contexts: FloatArray | None = None) -> None:
-        """Move the inducing points to some contexts, or back to those of their edges; q(v) stays."""
+    def _move_points(self, contexts: FloatArray | None = None) -> None:
+        """Move the inducing points to contexts, (M, d), by default those of their edges, with q(v) unchanged."""
         Z, kernel, self._contexts = self._points, self.prior.kernel, contexts
         if contexts is None or kernel is None:
             across = self.prior.rows(Z)
@@ -172,14 +173,14 @@ class SparseGP(Regression):
             across = kernel.between(Z, contexts, np.arange(self.n_arms), kernel.contexts)
         self._factor = self._cholesky(within)
         self._across = solve_triangular(self._factor, across, lower=True)
-        self._known = np.einsum("ij,ij->j", self._across, self._across)
+        self._explained = np.einsum("ij,ij->j", self._across, self._across)
         self._solution = None
 
     def _context_gradient(
         self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the evidence lower bound with respect to the inducing contexts, via K_ZX and L."""
-        at = self._at(kernel)
+        """Return the gradient of the evidence lower bound by the inducing contexts, (M, d), via K_ZX and L."""
+        at = self._current_contexts(kernel)
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)
         mean = cho_solve(precision, self._shift)
@@ -216,7 +217,7 @@ class SparseGP(Regression):
         precision = cho_factor(np.eye(len(self._points)) + self._precision, lower=True)
         mean, covariance = rows @ cho_solve(precision, self._shift), rows @ cho_solve(precision, rows.T)
         self._points = self._points[kept]
-        self._place()
+        self._move_points()
         half = solve_triangular(self._factor, cholesky(covariance, lower=True), lower=True)
         inverse = solve_triangular(half, np.eye(len(half)), lower=True)
         precision_v = inverse.T @ inverse
@@ -232,12 +233,12 @@ class SparseGP(Regression):
         rows = solve_triangular(below, rows, lower=True, check_finite=False)
         self._factor = np.block([[self._factor, np.zeros(left.T.shape)], [left, below]])
         self._across = np.vstack([self._across, rows])
-        self._known += np.einsum("ij,ij->j", rows, rows)
+        self._explained += np.einsum("ij,ij->j", rows, rows)
         self._points = np.concatenate([self._points, fresh])
         self._precision = np.pad(self._precision, (0, len(fresh)))  # zeros: given the others, a new point has its prior
         self._shift = np.pad(self._shift, (0, len(fresh)))
 
     def _cholesky(self, covariance: FloatArray) -> FloatArray:
-        """Return the lower Cholesky factor, after adding the jitter in place."""
+        """Return the lower Cholesky factor of a covariance, after adding the jitter to its diagonal in place."""
         covariance[np.diag_indices(len(covariance))] += self._jitter
         return cholesky(covariance, lower=True, check_finite=False)

@@ -1,6 +1,7 @@
-"""Errors and warnings by kind; checks of arguments, and names of types. Messages say what was expected, what came and what to do.
+"""Errors and warnings by kind; checks of arguments are in `_validate`, names of types in `_types`.
 
-A message may hold the arguments that it names as data, so that the command and dashboard can name their own inputs.
+A message says what was expected, what came and what to do. It may hold the arguments that it names as data, so that the
+command and dashboard can name their own inputs instead.
 """
 
 from __future__ import annotations
@@ -28,17 +29,12 @@ class Argument(NamedTuple):
 
 
 class Message(str):
-    """Text of a message that also holds, as data, the arguments that it names; as plain text it spells them in Python.
-
-    Attributes
-    ----------
-    parts : tuple of str or Argument
-    """
+    """Text of a message, with the arguments that it names in ``parts``; as plain text it spells them in Python."""
 
     parts: tuple[str | Argument, ...]
 
     def __new__(cls, *parts: str | Argument) -> Self:
-        """Join the parts."""
+        """Join texts and arguments to one text."""
         self = super().__new__(cls, "".join(map(str, parts)))
         self.parts = parts
         return self
@@ -51,11 +47,11 @@ class Message(str):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The values of the arguments that it names, by their names."""
+        """The values of the arguments in ``parts``, by their names."""
         return {part.name: part.value for part in self.parts if isinstance(part, Argument)}
 
     def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
-        """Return the text with arguments spelled by ``spell``, also those of ``names`` that stand in backticks."""
+        """Return the text with arguments, those in ``parts`` and ``names`` in backticks, spelled by ``spell``."""
         text = "".join(part if isinstance(part, str) else spell(part) for part in self.parts)
         for name in names:
             text = text.replace(f"`{name}`", spell(Argument(name)))
@@ -63,18 +59,13 @@ class Message(str):
 
 
 class EmsoptError(Exception):
-    """Base class of all errors that this package raises on purpose.
-
-    If the message names arguments, it is a `Message` that holds them as data.
+    """Base class of all errors that this package raises on purpose; its message may be a `Message`.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> try:
-    ...     eo.datasets.load_claims("unknown")
-    ... except eo.EmsoptError as error:
-    ...     print(type(error).__name__)
-    InputError
+    >>> issubclass(eo.errors.InputError, eo.EmsoptError)
+    True
     """
 
 
@@ -86,11 +77,9 @@ class InputError(EmsoptError, ValueError):
     Examples
     --------
     >>> import emsopt as eo
-    >>> try:
-    ...     eo.City([1.0], [[-2.0]], turnout_times=1, service_times=30)
-    ... except eo.errors.InputError as error:
-    ...     print(type(error).__name__)
-    InputError
+    >>> eo.Objective(eo.datasets.load_st_paul(), units=-1)
+    Traceback (most recent call last):
+    emsopt.errors.InputError: `units` must be a whole number from 1 to 2000; got -1.
     """
 
     def __init__(self, message: str = "", rows: BoolArray | None = None) -> None:
@@ -99,7 +88,7 @@ class InputError(EmsoptError, ValueError):
 
 
 class ContradictionError(InputError):
-    """What a log records contradicts the stations, such as drives that hardly grow with the distance from them."""
+    """A log contradicts the table of stations: for instance, drives hardly take longer at a larger distance."""
 
 
 class NoneLeftError(InputError):

@@ -1,4 +1,4 @@
-"""Names for the types that annotations share. Shapes and units stand in the docstrings."""
+"""Names of types for annotations. Shapes and units stand in the docstrings."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ Sites: TypeAlias = Sequence[int] | IntArray
 """A deployment: one site index per unit."""
 PathLike: TypeAlias = str | os.PathLike[str]
 Rng: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
-"""What `rng` takes everywhere."""
+"""Type of ``rng`` in all functions: a seed, a generator, or None for fresh entropy."""
 Progress: TypeAlias = bool | Callable[[int, int], object]
-"""What `progress` takes everywhere: whether to show a bar, or a function of (steps done, steps in all)."""
+"""Type of ``progress``: whether to show a bar, or a function of (steps done, steps in all)."""
 Callback: TypeAlias = Callable[[Any], object]
-"""What `callback` takes everywhere: a function whose True ends the run."""
+"""Type of ``callback``: a function that ends the run by returning True."""

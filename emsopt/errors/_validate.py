@@ -1,6 +1,6 @@
-"""Convert arguments to numbers, arrays, names and paths, or raise an error that says what is wrong.
+"""Check arguments: each function returns the checked value as a number, array, name or path, or raises InputError.
 
-Every check returns the checked value. Messages name the argument and say what was expected and what came.
+Messages name the argument and say what was expected and what came.
 """
 
 import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
+INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
 JOINERS = "\u200c\u200d"  # invisible too, but part of the spelling of Persian and Indic scripts
 
 # -- arrays -------------------------------------------------------------------------------------------------------
@@ -42,7 +42,6 @@ def real_array(
     """Return ``values`` as a read-only float array; raise if it is empty, not finite, or not of the required shape.
 
     In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and with ``strictly`` above ``low``.
-    ``name`` and ``unit`` are for messages.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -66,10 +65,7 @@ def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
 
 
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
-    """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays.
-
-    NaN and infinite values are kept, and None becomes NaN.
-    """
+    """Convert real numbers to floats, and None to NaN; refuse text, truth values, complex numbers and masked arrays."""
     if np.ma.isMaskedArray(values):
         raise InputError(f"`{name}` must be numbers{_in(unit)}; got an array with a mask. Fill it first.")
     try:
@@ -100,15 +96,14 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
 
 
 def unwrap(points: FloatArray, lon: float) -> FloatArray:
-    """Return points with the longitude that is nearest to ``lon``: across the date line it lies beyond 180 degrees."""
+    """Return points, (n, 2), in degrees, with longitudes within 180 of ``lon``: across the date line beyond 180."""
     return points + [360, 0] * np.round((lon - points) / 360)
 
 
 def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
-    """Return a sentence, after a space, with the likely reason why coordinates are not degrees; empty if unknown.
+    """Return a sentence, after a space, with the likely reason why points, (n, 2), are not degrees; empty if unknown.
 
-    ``plane`` is whether coordinates in km may be given instead, ``names`` are the columns taken for longitude and
-    latitude.
+    ``plane`` is whether km may be given instead, ``names`` are the columns taken for longitude and latitude.
     """
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
@@ -132,7 +127,7 @@ def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, st
 def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
     """Return ``values`` as a tuple of ``length`` distinct names; None gives ``prefix`` with numbers from 1.
 
-    ``name`` is the name of the argument or a description of the table column, for messages.
+    ``name`` is the argument, or the column of a table, in messages.
     """
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
@@ -169,27 +164,27 @@ def is_missing(value: object) -> bool:
 
 
 def first_repeated(values: Iterable[K]) -> K | None:
-    """Return the first value that occurs more than once, or None."""
+    """Return the first of the values that occur more than once, or None."""
     return next((value for value, count in Counter(values).items() if count > 1), None)
 
 
 def visible(value: object, where: str, allowed: str = "") -> str:
     """Return a value as text; raise if it contains invisible characters, except those in ``allowed``.
 
-    Refused are line ends and other control characters, lone surrogates, which no file can hold, and characters that
-    change the direction of writing, which can make two names look alike.
+    These are line ends and other controls, lone surrogates, which no file can hold, and characters that change the
+    direction of writing, which can make two names look alike.
     """
     text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:
-        if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
+        if unicodedata.category(character) in INVISIBLE and character not in JOINERS + allowed:
             raise InputError(f"{where}: {quote(text)} contains the invisible character {character!a}. Remove it.")
     return text
 
 
 def quote(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value as text for a message, cut after ``most`` characters.
+    """Return a value, converted by ``write``, as text for a message, cut after ``most`` characters.
 
-    ``write`` converts the value to text; if that fails, the text names the value's type.
+    If the conversion fails, the text names the value's type.
     """
     try:
         text = write(value)
@@ -226,7 +221,7 @@ def single_number(value: object) -> float | None:
 
 
 def truth(value: object, name: str) -> bool:
-    """Return ``value`` as a bool; raise unless it is True or False. Text such as "no" is refused."""
+    """Return ``value`` as a bool; raise unless it is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"`{name}` must be True or False; got {quote(value)}.")
     return bool(value)
@@ -319,7 +314,7 @@ def instance(value: object, name: str, kind: type[T], title: str) -> T:
 
 
 def columns(frame: "pd.DataFrame", wanted: Iterable[str], name: str = "frame", like: str = "") -> "pd.DataFrame":
-    """Return a DataFrame; raise unless it has all ``wanted`` columns. ``like`` names a table that has them."""
+    """Return ``frame``; raise unless it is a table with all ``wanted`` columns. ``like`` is a table that has them."""
     has = list(getattr(frame, "columns", ()))
     missing = [column for column in wanted if column not in has]
     if missing:

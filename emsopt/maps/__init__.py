@@ -1,10 +1,9 @@
 """Interactive maps of results: self-contained pages, and live maps as widgets.
 
 `deployments` shows deployments of a city, `roads` shows where agents drove on a road network, and `replays` plays a day
-of calls. Each returns a page that displays in a notebook and is saved as one HTML file; `live` makes it the widget of
-panels, which takes new results and reports clicks. The page of `sheets` computes its results itself. `frames` returns
-GeoDataFrames and folium maps to combine with other layers.
-What all pages share is in `_page`, colours are in `_colours`; Python computes no results here.
+of calls. Each returns a page that displays in a notebook and is saved as one HTML file; `live` turns it into a widget,
+which takes new results and reports clicks. The page of `sheets` computes its results itself. `frames` returns
+GeoDataFrames and folium maps. What all pages share is in `_page`, colours are in `_colours`.
 """
 
 from .deployments import DeploymentMap as DeploymentMap

@@ -1,8 +1,7 @@
 """Shading of atoms on interactive maps and in figures: quantities, classes and colours.
 
-Lightness decreases along the colour scale, which keeps the order visible for colour-blind readers and in
-greyscale. Darker means worse (longer, later) or more (calls). Only the view of a difference has another scale, with two
-hues.
+Darker means worse (longer, later) or more (calls), which colour-blind readers and greyscale keep apart. Only the view
+of a difference has another scale, with two hues.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Limits: TypeAlias = tuple[float, float] | None
 
 SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
 DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
-MISSING = "#d9d9d9"
+MISSING_COLOUR = "#d9d9d9"
 LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
 LEAST_SHARE = 0.02  # smallest share of an atom's calls for which a station is shown in lines and lists
 # Okabe and Ito's palette in an order that also separates well in grey.
@@ -72,22 +71,21 @@ def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
 
 
 def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
-    """Return a colour scale as a dict.
+    """Return a colour scale: class limits ("edges"), their "colours", the colour of "missing" values.
 
-    It holds the class limits ("edges"), their colours, the colour of missing values, and whether some values lie
-    "below" or "above" all classes.
+    "below" and "above" say whether some finite values lie outside all classes.
     """
     finite = values[np.isfinite(values)]
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],
         "colours": colours(len(edges) - 1, ramp),
-        "missing": MISSING,
+        "missing": MISSING_COLOUR,
         "below": bool((finite < edges[0] - 1e-9).any()),  # rounding at a limit is not outside
         "above": bool((finite > edges[-1] + 1e-9).any()),
     }
 
 
-def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
+def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
     """Return the limits of colour classes: even within ``limits``, by default six with about equally many values.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
@@ -156,7 +154,7 @@ def rings(shape: Mapping[str, Any]) -> list[tuple[bool, FloatArray]]:
 
 
 def extent(city: City) -> tuple[FloatArray, FloatArray]:
-    """Return the lower left and upper right corner, (2,) each, of all atoms, sites and outlines."""
+    """Return the lower left and upper right corner, (2,) each, of a box around all atoms, sites and outlines."""
     outlines = [corners for shape in city.atom_shapes or () for _, corners in rings(shape)]
     points = np.concatenate([city.atom_locations, city.site_locations, *outlines])
     return points.min(axis=0), points.max(axis=0)
@@ -179,7 +177,7 @@ def stations(city: City) -> tuple[IntArray, FloatArray]:
     return np.array([number[point] for point in points]), np.array(list(number))
 
 
-def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
+def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
     """Add up the units at each of the K places, which are groups of sites at one location (see `stations`).
 
     Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
@@ -192,10 +190,9 @@ def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, Fl
     return at, np.bincount(at, minlength=len(places)), fractions
 
 
-def drawn_pairs(fractions: FloatArray) -> IntArray:
-    """Return the pairs (place, atom) that a map joins by a line, shape (L, 2).
+def pairs_to_draw(fractions: FloatArray) -> IntArray:
+    """Return the pairs (place, atom) that a map joins by a line, shape (L, 2): those with a share of at least 2 %.
 
-    These are the pairs in which the place answers at least 2 % (LEAST_SHARE) of the atom's answered calls.
-    ``fractions`` are these shares, shape (K, M), from `by_place`.
+    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer, from `sum_by_place`.
     """
     return np.argwhere(fractions >= LEAST_SHARE)

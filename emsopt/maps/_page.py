@@ -1,4 +1,4 @@
-"""Self-contained pages and, for live maps, one script: the common part of the maps of cities, roads and days.
+"""`Page`, a self-contained HTML page with a map of any kind, and the script of live maps.
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
 (`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `live.LiveMap`. A page
@@ -24,8 +24,8 @@ from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
-PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
-PLACE = re.compile(r"%([A-Z_]+)%")
+EXTRA_SCRIPTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
+PLACEHOLDER = re.compile(r"%([A-Z_]+)%")
 HEIGHT = 520
 ROADS = "#b9bdc1"
 CONSTANTS = {"LINES": LINES, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
@@ -38,9 +38,9 @@ class Page:
     Attributes
     ----------
     kind : {"deployments", "roads", "replay", "sheet"}
-        Which function draws the map.
+        Which script draws the map.
     scene : dict
-        What the map draws whatever the results: plain lists, strings and numbers. "title" and "notes" are texts.
+        What every view shows, as JSON has it: a "title", "notes", and further keys that depend on ``kind``.
     views : list of dict
         The results, one of which is shown at a time; each has a "name".
     height : int
@@ -62,9 +62,9 @@ class Page:
 
     @property
     def html(self) -> str:
-        """The complete, self-contained page."""
+        """The self-contained page as text."""
         texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}  # names come from users' files
-        return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind))
+        return PLACEHOLDER.sub(lambda place: texts[place[1]], _frame(self.kind))
 
     def _repr_html_(self) -> str:
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # enough inside an attribute
@@ -72,12 +72,9 @@ class Page:
         return f'<iframe srcdoc="{page}" title="Map: {escape(self.scene["title"])}" style="{style}"></iframe>'
 
     def save(self, path: PathLike) -> Path:
-        """Write the page to ``path`` atomically and return the path.
+        """Write the page to ``path`` and return the path.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        Raise InputError or WriteError if the file cannot be written; an existing one is then left unchanged.
         """
         return atomic.write_file(path, self.html)
 
@@ -88,7 +85,7 @@ def json_text(data: Any) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def steps(line: ArrayLike, scale: int) -> list[int]:
+def delta_encode(line: ArrayLike, scale: int) -> list[int]:
     """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
 
     Coordinates are multiplied by ``scale`` and rounded to whole numbers.
@@ -100,7 +97,7 @@ def steps(line: ArrayLike, scale: int) -> list[int]:
 @cache  # the same for all widgets
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws every kind of map."""
-    return _fill_in(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
+    return _fill_constants(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
 
 
 @cache
@@ -115,15 +112,15 @@ def style_sheet() -> str:
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
     leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
-    return _fill_in(f"{leaflet}\n{_text('maps.css')}")
+    return _fill_constants(f"{leaflet}\n{_text('maps.css')}")
 
 
 @cache
 def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
-    texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
-    page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
-    return _fill_in(page)
+    texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*EXTRA_SCRIPTS.get(kind, (kind,)))}', "KIND": kind}
+    page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
+    return _fill_constants(page)
 
 
 def _script(*kinds: str) -> str:
@@ -134,9 +131,9 @@ def _script(*kinds: str) -> str:
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 
 
-def _fill_in(text: str) -> str:
-    """Replace the placeholders of constants."""
-    return PLACE.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
+def _fill_constants(text: str) -> str:
+    """Return a text with the placeholders of ``CONSTANTS`` replaced; other placeholders stay."""
+    return PLACEHOLDER.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 
 
 def _text(name: str) -> str:

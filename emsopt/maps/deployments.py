@@ -2,12 +2,9 @@
 
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
-calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
-its content security policy prevents all requests to servers. `emsopt.maps.live.LiveMap` and
-`emsopt.maps.folium_map` can have a street map as background.
-
-All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployments`. Straight
-lines show which station answers, not the roads taken.
+calls that the station answers, not the road taken; shares below 2 % have no line. The page contains its own copy of
+Leaflet (`vendor`), and its content security policy prevents all requests to servers. `emsopt.maps.folium_map` can have
+a street map as background. The counterpart in matplotlib is `emsopt.plots.deployments`.
 """
 
 from __future__ import annotations
@@ -27,10 +24,10 @@ from ..evaluators.metrics import NEGLIGIBLE
 from ..roads.network import RoadNetwork
 from . import _colours
 from ._colours import Limits, Value
-from ._page import HEIGHT, Page, steps
+from ._page import HEIGHT, Page, delta_encode
 
 Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
-Shaded: TypeAlias = tuple[FloatArray, str, str]
+Shading: TypeAlias = tuple[FloatArray, str, str]
 
 
 def deployment_map(
@@ -43,18 +40,19 @@ def deployment_map(
     roads: RoadNetwork | None = None,
     hours_a_year: float = HOURS_A_YEAR,
 ) -> DeploymentMap:
-    """Draw one or several deployments on a map.
+    """Draw one or several deployments on a map, which displays in a notebook; its ``save`` writes one HTML file.
+
+    Raise InputError if the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
 
     Parameters
     ----------
     city : City
-        Needs ``atom_locations`` and ``site_locations``. If there are ``atom_shapes``, areas are shaded,
-        otherwise circles whose area shows the share of calls. Plane cities (``geographic=False``) are drawn
-        in kilometres.
+        Needs ``atom_locations`` and ``site_locations``. If there are ``atom_shapes``, areas are shaded, otherwise
+        circles whose area shows the share of calls.
     evaluation : Evaluation or dict of str to Evaluation, optional
-        What to show. If a dict by name is given, one of its evaluations is selected on the map. With "today" among
-        them, or with exactly two, a view of the difference is added: the first other one minus today's, or the first
-        minus the second. Default: only demand and sites.
+        What to show. Of a dict by name, one evaluation is selected on the map. With "today" among them, or with exactly
+        two, a view of the difference is added: the first other one minus today's, or the first minus the second.
+        Default: only demand and sites.
     value : {"response", "demand"} or ("late", float)
         Quantity that shades the atoms: mean response (min); share of all calls (%); or the share (%) of an atom's
         answered calls whose response takes at least the given number of minutes.
@@ -67,17 +65,8 @@ def deployment_map(
     roads : RoadNetwork, optional
         Streets to draw as a layer. Needs ``polylines``, in the coordinates of the city.
     hours_a_year : float
-        Hours per year for which the city has these call rates, to say how many calls per year wait longer.
-
-    Returns
-    -------
-    DeploymentMap
-        Displays in a notebook; `DeploymentMap.save` writes one self-contained HTML file.
-
-    Raises
-    ------
-    InputError
-        If the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
+        Hours per year for which the city has these call rates. The view of the difference multiplies them to say how
+        many calls per year come from areas with a longer response.
 
     Examples
     --------
@@ -100,7 +89,7 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.live.LiveMap` makes it live."""
+    """A `Page` with a map of deployments, and the arguments of `deployment_map` that ``updated`` needs."""
 
     city: City
     value: Value
@@ -108,7 +97,7 @@ class DeploymentMap(Page):
     hours_a_year: float
 
     def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
-        """Return a map of new results, ``city`` being the city under another load or with other atoms."""
+        """Return the map with other evaluations; ``city`` is the city that they are of, by default the same."""
         city = self.city if city is None else city
         named = _colours.named_evaluations(city, evaluation)
         views = _views(city, named, self.value, self.limits, self.hours_a_year)
@@ -121,11 +110,11 @@ class DeploymentMap(Page):
 def _views(
     city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
 ) -> list[dict[str, Any]]:
-    """Return one view per evaluation, and one of the difference, unless demand is shown."""
+    """Return one view per evaluation, or of the demand if there is none, and the view of a difference if any."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
-    edges = _colours.edges_of(together, limits)
+    edges = _colours.colour_limits(together, limits)
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     others = [name for name in named if name != "today"]
     pair = [*others[:1], "today"] if "today" in named else others
@@ -135,7 +124,7 @@ def _views(
 
 
 def city_data(city: City) -> dict[str, Any]:
-    """Return the data that do not depend on the deployment."""
+    """Return what a page draws of a city whatever the deployment: its bounds, places and atoms."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
     spots = lat_lon(places * scale, digits)
@@ -155,7 +144,7 @@ def city_data(city: City) -> dict[str, Any]:
 
 
 def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
-    """Return the courses of the edges of a road network; of a street with two directions, only one."""
+    """Return the lines of a road network's edges, encoded; a street with two directions has one."""
     _validate.instance(roads, "roads", RoadNetwork, "emsopt.RoadNetwork")
     if roads.polylines is None or roads.geographic != city.geographic:
         system = "longitude and latitude" if city.geographic else "metres on a plane, as the city has kilometres"
@@ -163,7 +152,8 @@ def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
     scale, courses = 100_000 if city.geographic else 1, dict[bytes, list[int]]()
     for line in roads.polylines:
         points = np.round(line * scale).astype(np.int64)
-        courses.setdefault(min(points.tobytes(), points[::-1].tobytes()), steps(line, scale))  # both directions once
+        key = min(points.tobytes(), points[::-1].tobytes())  # the same for both directions
+        courses.setdefault(key, delta_encode(line, scale))
     return {"scale": scale, "courses": list(courses.values())}
 
 
@@ -186,8 +176,8 @@ def place_name(names: Sequence[str]) -> str:
     return shortest if all(name.startswith(shortest) for name in names) else " / ".join(names)
 
 
-def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, edges: FloatArray) -> dict[str, Any]:
-    """Return shading, stations and lines of one deployment."""
+def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading, edges: FloatArray) -> dict[str, Any]:
+    """Return the view of one deployment: shading, stations and lines; without an evaluation, only the shading."""
     values, label, unit = shaded
     view: dict[str, Any] = {
         "name": name,
@@ -200,14 +190,14 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
     }
     if evaluation is None:
         return view
-    at, counts, fractions = _colours.by_place(city, evaluation)
+    at, counts, fractions = _colours.sum_by_place(city, evaluation)
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
-        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
+        said = f"{_count_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station(place, "", str(len(units)), said, rows))
-    pairs = _colours.drawn_pairs(fractions).tolist()
+    pairs = _colours.pairs_to_draw(fractions).tolist()
     return view | {
         "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
         "summary": _summary(evaluation),
@@ -216,7 +206,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
 
 
 def _difference(
-    city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded], hours: float
+    city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shading], hours: float
 ) -> dict[str, Any]:
     """Return the view in which atoms are shaded by the value of the first deployment minus that of the second."""
     (first, one), (second, other) = named.items()
@@ -247,18 +237,18 @@ def _difference(
 def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
     """Return the markers of the places that have units in one of two deployments."""
     (first, second), units = named, []
-    counts, before = (_colours.by_place(city, evaluation)[1].tolist() for evaluation in named.values())
+    counts, before = (_colours.sum_by_place(city, evaluation)[1].tolist() for evaluation in named.values())
     for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
         if now or was:
             text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
-            said = f"{_units(now)} in {first}, {was} in {second}"
+            said = f"{_count_units(now)} in {first}, {was} in {second}"
             tone = "" if now == was else "gain" if now > was else "loss"
             units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
     return units
 
 
 def _summary(evaluation: Evaluation) -> str:
-    """Return the main results of an evaluation as text."""
+    """Return the main results of an evaluation as one line of text."""
     model = evaluation.evaluator
     source = "simulated" if model == "simulation" else f"{model} hypercube model"
     lost = 100 * evaluation.loss_probability
@@ -272,7 +262,7 @@ def _summary(evaluation: Evaluation) -> str:
 
 
 def _column(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
-    """Return a value of every atom with its label, unit and number of digits."""
+    """Return a quantity as the page lists it: label, unit, digits to show, and the value of every atom."""
     return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _numbers(values, 4)}
 
 
@@ -281,23 +271,23 @@ def _station(place: int, tone: str, text: str, label: str, rows: list[list[str]]
     return {"at": place, "tone": tone, "text": text, "label": label, "rows": rows}
 
 
-def _units(count: int) -> str:
+def _count_units(count: int) -> str:
     """Return the text "1 unit", "2 units" and so on."""
     return f"{count} unit" if count == 1 else f"{count} units"
 
 
 def _numbers(values: ArrayLike, digits: int) -> list[float | None]:
-    """Return plain floats, with None for non-finite values, which JSON does not have."""
+    """Return rounded floats, with None for NaN and infinite values, which JSON does not have."""
     return [round(v, digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
 
 
 def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
-    """Return coordinates in Leaflet's order, latitude first."""
+    """Return points, (n, 2), rounded and in Leaflet's order, latitude (or y) first."""
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
 def outlines(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
-    """Return GeoJSON geometries with coordinates scaled and rounded."""
+    """Return GeoJSON geometries without heights, with coordinates multiplied by ``scale`` and rounded."""
 
     def rounded(node: Any) -> Any:
         if _validate.is_real(node[0]):

@@ -1,8 +1,7 @@
-"""Return a city and its evaluation as GeoDataFrames or a folium map, to combine with other layers.
+"""A city and its evaluation as GeoDataFrames or a folium map, to combine with other layers.
 
-`emsopt.maps.deployment_map` is the finished map: smaller, faster and usable offline. This module returns
-building blocks: frames for geopandas, and a `folium.Map` that accepts further layers (and downloads Leaflet
-and tiles from their servers).
+`emsopt.maps.deployment_map` is smaller, faster and usable offline; a `folium.Map` accepts further layers, and downloads
+Leaflet and tiles from their servers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .._files.geography import load_extra
 from ..city import City
 from ..errors import InputError
 from ..evaluators import Evaluation
-from ._colours import colours, edges_of, require_locations
+from ._colours import colour_limits, colours, require_locations
 
 if TYPE_CHECKING:
     import folium
@@ -26,18 +25,9 @@ if TYPE_CHECKING:
 def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
     """Return one row per atom: name and calls per hour; with an evaluation, also its results for the atom.
 
-    These results include the mean response (min) and the station that answers most of the atom's calls.
-
-    Parameters
-    ----------
-    city : City
-        Needs ``atom_locations`` and ``site_locations``; geometries are its ``atom_shapes`` if available, else points.
-    evaluation : Evaluation, optional
-
-    Returns
-    -------
-    GeoDataFrame
-        In longitude and latitude (EPSG:4326), or without a reference system if the city lies on a plane (km).
+    These results include the mean response (min) and the station that answers most of the atom's calls. Geometries are
+    the ``atom_shapes`` of the city if available, else its ``atom_locations``, in longitude and latitude (EPSG:4326), or
+    without a reference system if the city lies on a plane (km). Sites need locations too.
 
     Examples
     --------
@@ -59,18 +49,7 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     """Return one row per candidate site: its name; with an evaluation, also its units, utilisation and share of calls.
 
     ``utilization`` is the mean over the units at the site (NaN without a unit), ``share_of_calls`` their share of all
-    answered calls.
-
-    Parameters
-    ----------
-    city : City
-        Needs ``atom_locations`` and ``site_locations``.
-    evaluation : Evaluation, optional
-
-    Returns
-    -------
-    GeoDataFrame
-        Points, in the reference system of `atoms_frame`.
+    answered calls. Geometries are points, in the reference system of `atoms_frame`; atoms need locations too.
 
     Examples
     --------
@@ -94,16 +73,7 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
 def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     """Return a `folium.Map` of a deployment: atoms shaded by mean response, stations, vacant sites.
 
-    Parameters
-    ----------
-    city : City
-        In longitude and latitude.
-    evaluation : Evaluation
-
-    Returns
-    -------
-    folium.Map
-        With a layer control; add other layers before displaying it.
+    The city must be in longitude and latitude. The map has a layer control.
 
     Examples
     --------
@@ -120,7 +90,7 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
         )
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
-    edges = edges_of(minutes.to_numpy())
+    edges = colour_limits(minutes.to_numpy())
     atoms["colour"] = np.array(colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]  # without the outer limits
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):

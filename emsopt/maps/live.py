@@ -28,7 +28,7 @@ from .deployments import Evaluations
 
 
 class LiveMap(AnyWidget):
-    """A map as a widget of a notebook, which new results can be shown on and whose stations can be clicked.
+    """Widget of a notebook with a map that can be redrawn and whose stations can be clicked.
 
     Parameters
     ----------
@@ -88,17 +88,11 @@ class LiveMap(AnyWidget):
         self.layout.visibility = "hidden"  # not removed: zoom and layers stay
 
     def update(self, evaluation: Evaluations) -> None:
-        """Show new results on a map of deployments; their names may differ from those before.
-
-        Parameters
-        ----------
-        evaluation : Evaluation or dict of str to Evaluation
-            As for `emsopt.maps.deployment_map`, for the same city or the city under another load.
-        """
+        """Show other evaluations on a map of deployments, of the same city or of the city under another load."""
         self.draw(self._deployments().updated(evaluation))
 
     def press(self, place: int) -> None:
-        """Simulate a click on the station of a place; places are numbered as in ``scene["city"]["places"]``."""
+        """Pass a click on the station of a place, an index of ``scene["city"]["places"]``, on to ``clicked``."""
         which, _ = _colours.stations(self._deployments().city)
         if self.clicked is not None:
             self.clicked(np.flatnonzero(which == place).tolist())
@@ -109,7 +103,7 @@ class LiveMap(AnyWidget):
         return self.page
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Add the page for viewers that have no kernel, such as an executed notebook on a site."""
+        """Return the widget and, for viewers without a kernel such as a notebook on a site, the page as HTML."""
         shown = super()._repr_mimebundle_(**options)
         data = shown[0] if isinstance(shown, tuple) else shown
         if data and self.page is not None:

@@ -1,9 +1,8 @@
 """Animated maps of a day: units drive to the calls of a log or of simulated operations, in one HTML file.
 
-The page holds one row per call or drive and moves the units between them, so it needs no kernel and stays small. Drives
-are straight lines, not roads. In a day of a log, a unit is back at its station as soon as it is free, as in the models.
-There, service times do not depend on drives, so that this may be before it arrives. Simulated operations have drives to
-hospitals and back to a station too, and units that turn around.
+The page holds one row per call or drive and moves the units itself. Drives are straight lines, not roads. In a day of a
+log, a unit is back at its station as soon as it is free; as in the models, service times do not depend on drives, so
+this may be before it arrives. Simulated operations also have drives to hospitals and back, and units that turn around.
 """
 
 from __future__ import annotations
@@ -26,7 +25,10 @@ CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide 
 
 
 def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float = 24.0) -> Page:
-    """Draw units on their way to calls as an animation, with a clock, a slider, Play and Pause.
+    """Draw units on their way to calls as an animation with a clock, which displays in a notebook.
+
+    Its ``save(path)`` writes one HTML file. Raise InputError if no call comes in these hours, or the city or its
+    hospitals have no coordinates.
 
     Parameters
     ----------
@@ -34,17 +36,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
         The replayed calls of a log (`emsopt.calls.replay`), of which the first draw is shown, or operations that were
         simulated with ``trace`` (`emsopt.operations.simulate`).
     start, hours : float
-        What to show: hours from the first call of a log, or from the start of a simulation, and how many.
-
-    Returns
-    -------
-    Page
-        Displays in a notebook; ``save(path)`` writes one self-contained HTML file.
-
-    Raises
-    ------
-    InputError
-        If no call comes in these hours, the city or its hospitals have no coordinates, or an option is invalid.
+        Start of the animation, in hours after the first call of the log or the start of the simulation, and its length.
 
     Notes
     -----
@@ -75,10 +67,10 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     at = minute[shown] - begin
     times = {name: at + column[shown] for name, column in zip(("go", "there", "free"), after, strict=True)}
     events = {
-        "at": _tenths(at),
+        "at": _to_tenths(at),
         "place": place[shown].tolist(),
         "unit": unit[shown].tolist(),
-        **{name: _tenths(column) for name, column in times.items()},
+        **{name: _to_tenths(column) for name, column in times.items()},
         "release": [0] * len(sites),
     }
     early, answered = (times["free"] < times["there"]).sum(), (unit[shown] >= 0).sum()
@@ -97,7 +89,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
 
 
 def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
-    """Return the page of the drives that a simulation recorded."""
+    """Return the page of the drives that a simulation recorded between two times (min)."""
     city, trace, locations = played.system.city, played.trace, played.system.hospital_locations
     if trace is None or not ((trace["leave"] < end) & (trace["until"] > begin)).any():
         raise InputError(
@@ -134,17 +126,17 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
         "counted": ["units sent", "Units sent", "Mean drive, min"],
     }
     events = {
-        "at": _tenths(drives["leave"] - begin),
+        "at": _to_tenths(drives["leave"] - begin),
         "place": (drives["goal"] - n).tolist(),
         "unit": drives["unit"].tolist(),
-        "go": _tenths(drives["leave"] - begin),
-        "there": _tenths(drives["arrive"] - begin),
-        "free": _tenths(done[drives.index].fillna(last) - begin),
+        "go": _to_tenths(drives["leave"] - begin),
+        "there": _to_tenths(drives["arrive"] - begin),
+        "free": _to_tenths(done[drives.index].fillna(last) - begin),
         "release": [0] * len(played.sites),
         "drives": {
             "unit": trace["unit"].tolist(),
-            "go": _tenths(trace["leave"] - begin),
-            "there": _tenths(trace["arrive"] - begin),
+            "go": _to_tenths(trace["leave"] - begin),
+            "there": _to_tenths(trace["arrive"] - begin),
             "to": place.tolist(),
         },
     }
@@ -152,7 +144,11 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
 
 
 def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
-    """Return the scene, the places of calls, the station of each unit, (p,), and one column per property of calls."""
+    """Return the scene, the places of calls, the station of each unit, (p,), and columns of calls, (K,) each.
+
+    The columns are the minute of dispatch, the place, the unit, and the minutes from dispatch until the unit leaves,
+    arrives and is free.
+    """
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched
     minute = np.floor((when - when.min()).astype("timedelta64[s]").astype(float) / 60)  # without seconds
@@ -177,10 +173,10 @@ def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], In
 
 
 def _stations(names: list[str], points: list[list[float]]) -> list[dict[str, Any]]:
-    """Return a dict per station, of its name and its point."""
+    """Return one dict per station with its name and its point, latitude first."""
     return [{"name": name, "at": at} for name, at in zip(names, points, strict=True)]
 
 
-def _tenths(minutes: ArrayLike) -> list[int | None]:
-    """Return times in whole tenths of a minute, with None where there is none."""
+def _to_tenths(minutes: ArrayLike) -> list[int | None]:
+    """Return times (min) as whole tenths of a minute, with None for NaN and infinite ones."""
     return [round(TENTHS * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]

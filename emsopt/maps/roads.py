@@ -1,8 +1,7 @@
 """Maps of where agents drove on a road network, for notebooks or as one HTML file, that work offline.
 
-The colour and width of an edge show in how many rounds it was used. A slider selects the edges driven up to a
-round, a list selects the agent, and a broad band marks the path without regret. The counterpart in matplotlib
-is `emsopt.plots.exploration`.
+The colour and width of an edge show in how many rounds it was driven. A slider selects the edges driven up to a round,
+a list selects the agent, and a broad band marks the path without regret.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pandas as pd
 from ..errors import InputError, _validate
 from ..roads import RoadNetwork
 from . import _colours
-from ._page import HEIGHT, Page, steps
+from ._page import HEIGHT, Page, delta_encode
 
 if TYPE_CHECKING:
     from ..bandits import NavigationRun
@@ -41,7 +40,11 @@ def exploration_map(
     best: Iterable[int | str] | None = None,
     rounds: int | None = None,
 ) -> Page:
-    """Draw which road edges agents drove, how often, and since when.
+    """Draw a map of the road edges that agents drove, how often, and from which round on.
+
+    It displays in a notebook, and its ``save(path)`` writes one HTML file. Raise InputError if the network has no
+    polylines, a table lacks a column or has an unknown edge, or an option is invalid. The counterpart in matplotlib is
+    `emsopt.plots.exploration`.
 
     Parameters
     ----------
@@ -58,17 +61,6 @@ def exploration_map(
     rounds : int, optional
         Last round on the slider. Default, and smallest value allowed: the last round in which an agent drove an edge
         for the first time.
-
-    Returns
-    -------
-    Page
-        Displays in a notebook; ``save(path)`` writes one self-contained HTML file.
-
-    Raises
-    ------
-    InputError
-        If the network has no polylines, a frame lacks a column or contains an unknown edge, or an option is
-        invalid.
 
     Examples
     --------
@@ -92,7 +84,7 @@ def exploration_map(
             "plane": not net.geographic,
             "scale": scale,
             "ids": list(net.ids),
-            "courses": [steps(line, scale) for line in net.polylines or ()],  # differences are short to write
+            "courses": [delta_encode(line, scale) for line in net.polylines or ()],  # differences are short to write
         },
         "classes": CLASSES,
         "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],
@@ -109,7 +101,7 @@ def exploration_map(
 def edges_to_mark(
     net: RoadNetwork, route: Iterable[int | str] | None, best: Iterable[int | str] | None
 ) -> tuple[list[int], list[int]]:
-    """Return the first and the last edge of a route, and the edges of the best path; neither need be given."""
+    """Return the indices of the two ends of a route and of the edges of the best path; each is empty if None."""
     ends = [] if route is None else net.edges(list(route), "route").tolist()
     if len(ends) not in (0, 2):
         raise InputError(f"`route` must be two edges, the first and the last; got {len(ends)} edges.")
@@ -117,10 +109,7 @@ def edges_to_mark(
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
-    """Return tables of visits by agent, with edges by index.
-
-    Raise unless the network has polylines and all edges belong to it.
-    """
+    """Return tables of visits by agent, with edges by index; raise if an edge or the polylines are missing."""
     if net.polylines is None:
         raise InputError(
             f"{net.name!r} has no polylines to draw. Read the network from a map, or create the "

@@ -1,4 +1,4 @@
-"""Live sheets: one HTML file in which a reader moves units and sees the results of the approximate model at once.
+"""Live sheets: one HTML file in which a reader moves units and sees the results of the approximate model immediately.
 
 The page computes everything itself (``pages/hypercube.js`` is a port of `emsopt.evaluators.approximate_hypercube`), so
 it needs neither Python nor a server nor the internet. It draws with the code of `emsopt.maps.deployment_map`.
@@ -22,7 +22,7 @@ from . import _colours
 from ._page import Page
 from .deployments import city_data
 
-OWN = "your plan"
+OWN_NAME = "your plan"
 
 
 def live_sheet(
@@ -46,21 +46,11 @@ def live_sheet(
     deployments : sites, or dict of str to sites
         Site of each unit. The first deployment, usually today's, stays for comparison; the page begins with the last.
     path : path-like, optional
-        Where to write the page.
+        Where to write the page; by default it is only returned, to be displayed in a notebook.
     threshold : float
         Minutes from which a response is late.
     capacity : {"loss", "queue"}
-        What happens at first to calls that find every unit busy.
-
-    Returns
-    -------
-    Page
-        Displays in a notebook; ``save(path)`` writes the file.
-
-    Raises
-    ------
-    InputError, WriteError
-        If the city has no coordinates, a deployment or an option is invalid, or the file cannot be written.
+        Whether calls that find every unit busy are lost or wait, until the reader chooses otherwise.
 
     Examples
     --------
@@ -81,13 +71,13 @@ def live_sheet(
         "notes": city.notes,
         "city": city_data(city),
         "streets": None,
-        "model": packed(city),
+        "model": encode_model(city),
         "siteNames": list(city.site_names),
         "placeOf": _colours.stations(city)[0].tolist(),
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),  # best moves put no more at a site
-        "own": OWN,
+        "own": OWN_NAME,
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
-        "scales": {"response": _scales(_colours.edges_of(near)), "late": _scales(_colours.class_edges(0, 100))},
+        "scales": {"response": _scales(_colours.colour_limits(near)), "late": _scales(_colours.class_edges(0, 100))},
     }
     views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
     page = Page("sheet", scene, views, 520)
@@ -96,8 +86,8 @@ def live_sheet(
     return page
 
 
-def packed(city: City) -> dict[str, Any]:
-    """Return the inputs of the approximate model for a city, unrounded; `unpack` of the page reads them."""
+def encode_model(city: City) -> dict[str, Any]:
+    """Return the inputs of the approximate model for a city, unrounded, in the form that the page's script reads."""
     law = city.response_law
     if law is None:
         law = ResponseLaw.of(city.turnout_times, city.travel_times, 0.0, 0.0)  # without a law, times do not vary
@@ -125,7 +115,7 @@ def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
 
 
 def _scales(edges: FloatArray) -> list[dict[str, Any]]:
-    """Return the colour scale of values and that of differences."""
+    """Return two colour scales: that of values, with the given class limits, and that of differences."""
     none = np.empty(0)
     around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
     return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

@@ -6,9 +6,9 @@ from .boxes.boke_auto import BOKEAuto
 from .control.learners import LEARNERS
 from .control.search import bocvs
 from .deployments._base import RandomSearch
-from .deployments.genetic_annealing_bocs import BOCS, Genetic
+from .deployments.genetic_annealing import Genetic
 from .deployments.gp_pm import GPpM, GPzero
-from .deployments.sparbl import SparBL
+from .deployments.sparbl import BOCS, SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .run import Run as Run
 from .run import empirical_regret

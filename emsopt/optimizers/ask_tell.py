@@ -1,7 +1,7 @@
 """Ask / tell: the common interface of all optimizers, of deployments and of points of a box.
 
-``ask`` returns a candidate to evaluate and ``tell`` reports its value. The caller evaluates it, by an objective, a
-simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
+``ask`` returns a candidate, which the caller evaluates, and ``tell`` reports its value. A method implements `_propose`
+and, if it learns from values, `_learn`.
 """
 
 import re
@@ -27,12 +27,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
 
-def in_turn(method: F) -> F:
-    """Decorate a method of an optimizer so that only one thread at a time can run it."""
+def synchronized(method: F) -> F:
+    """Decorate a method of an optimizer so that one thread at a time runs it or another decorated method."""
 
     @wraps(method)
     def locked(self: Any, *args: Any, **options: Any) -> Any:
-        with self._turn:
+        with self._lock:
             return method(self, *args, **options)
 
     return locked  # type: ignore[return-value]
@@ -41,14 +41,13 @@ def in_turn(method: F) -> F:
 class AskTell(Generic[X]):
     """Base of all optimizers: stores observations, and asks for a candidate again only if noisy or ``repeats``.
 
-    Several threads may ask and tell; they take turns.
+    Several threads may ask and tell.
 
     Parameters
     ----------
     objective : object
         Its ``space`` defines the allowed candidates; ``noisy`` says whether a candidate may be asked for again;
         ``sense``, "min" or "max", says whether to minimise or maximise.
-    rng : int, Generator or None
 
     Attributes
     ----------
@@ -72,14 +71,14 @@ class AskTell(Generic[X]):
         self.values: list[float] = []
         self.taken: dict[tuple[float, ...], float | None] = {}
         self._queue: list[X] = []
-        self._turn = threading.RLock()  # reentrant: `ask` of several candidates calls `ask`
+        self._lock = threading.RLock()  # reentrant: `ask` of several candidates calls `ask`
 
     def __getstate__(self) -> dict[str, Any]:
         # a lock cannot be pickled or copied, which joblib needs
-        return {name: value for name, value in vars(self).items() if name != "_turn"}
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _turn=threading.RLock())
+        vars(self).update(state, _lock=threading.RLock())
 
     @property
     def better(self) -> Callable[..., Any]:
@@ -113,7 +112,7 @@ class AskTell(Generic[X]):
         """Whether every allowed candidate was asked for or observed; always False if the objective is noisy."""
         return not self.objective.noisy and len(self.taken) >= self.space.count
 
-    @in_turn
+    @synchronized
     def ask(self, n: int | None = None) -> Any:
         """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
@@ -139,7 +138,7 @@ class AskTell(Generic[X]):
         self.taken.setdefault(tuple(x.tolist()), None)
         return self._present(x)
 
-    @in_turn
+    @synchronized
     def enqueue(self, given: Any) -> None:
         """Queue one or several candidates, which `ask` returns first; without noise, taken ones are skipped."""
         self._queue += candidates(given, self.space, "candidates")
@@ -152,7 +151,7 @@ class AskTell(Generic[X]):
                 return x
         return None
 
-    @in_turn
+    @synchronized
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
@@ -175,7 +174,7 @@ class AskTell(Generic[X]):
         with one_thread:
             self._learn(told, number)
 
-    @in_turn
+    @synchronized
     def withdraw(self, x: ArrayLike) -> None:
         """Allow a candidate to be asked for again, unless its value has been observed."""
         key = tuple(self.space.canonical(x).tolist())
@@ -203,16 +202,16 @@ class AskTell(Generic[X]):
         return left[self.rng.integers(len(left))]
 
     def _sample(self) -> X:
-        """Draw an allowed candidate, asked for before or not."""
+        """Draw an allowed candidate, which may be taken."""
         x: X = self.space.sample(rng=self.rng)
         return x
 
     def _present(self, x: X) -> Any:
-        """Return a candidate as the user writes it."""
+        """Return a candidate in the form that `ask` returns: here unchanged."""
         return x
 
     def _propose(self) -> X:
-        """Return the candidate to try next; `ask` replaces one asked for before unless the objective is noisy."""
+        """Return the candidate to evaluate next; `ask` replaces a taken one unless the objective is noisy."""
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:
@@ -238,10 +237,10 @@ def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
     return [_canonical(x, space, f"{name}[{k}]") for k, x in enumerate(x0)]
 
 
-def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
+def read_initial(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     """Return the candidates of ``initial``, in canonical form, with their values; NaN and infinity are kept."""
     found = []
-    for k, (x, given) in enumerate(_as_pairs(initial, space, column)):
+    for k, (x, given) in enumerate(_to_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)
         if value is None:
             raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.quote(given)}.")
@@ -249,12 +248,12 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     return found
 
 
-def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
+def _to_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     """Convert ``initial`` from any of its forms to a list of pairs; raise if it has none of these forms."""
     if initial is None:
         return []
     if isinstance(initial, Run):
-        initial = _evaluated(initial.history, space, column)
+        initial = _history_columns(initial.history, space, column)
     if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
         X, y = map(list, initial)
         if len(X) != len(y):
@@ -270,7 +269,7 @@ def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     return rows
 
 
-def _evaluated(history: Any, space: Any, column: str) -> tuple[Any, Any]:
+def _history_columns(history: Any, space: Any, column: str) -> tuple[Any, Any]:
     """Return the candidates and the values of a run's history."""
     columns = list(space.names) or [column]
     _validate.columns(history, [*columns, "value"], "initial", "a run of the same inputs")

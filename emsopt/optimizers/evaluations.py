@@ -1,8 +1,7 @@
-"""Evaluate the candidates of a run in batches, in parallel if wanted, and store each result when it arrives.
+"""Evaluate the candidates of a run in batches, also in parallel, and store each result when it arrives.
 
 Candidates are asked for, told and recorded in the order of their numbers, so that a run does not depend on how many
-workers evaluate a batch. Results are stored in the order in which they arrive: an interrupted run loses only the
-evaluations that were under way, and evaluates those again when it resumes.
+workers evaluate a batch. An interrupted run loses only the evaluations that were under way.
 
 The outcome of an evaluation is a number, or a text if there is no value: "nan", "inf", "-inf", or the type and message
 of an error that the caller wants caught. Checkpoints store outcomes.
@@ -27,7 +26,7 @@ from ..problems import Problem
 from .ask_tell import AskTell
 from .boxes._base import BoxObjective
 
-Given: TypeAlias = list[tuple[Any, float]]
+Observations: TypeAlias = list[tuple[Any, float]]
 """Candidates of a run with their values, in order."""
 
 Outcome: TypeAlias = float | str
@@ -37,14 +36,14 @@ Candidate: TypeAlias = IntArray | FloatArray
 Item: TypeAlias = tuple[int, Candidate]
 ParallelMap: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
 
-LONGEST = 500  # characters of an error's message that are stored: some messages hold whole arrays
+LONGEST_MESSAGE = 500  # characters of an error's message that are stored: some messages hold whole arrays
 BATCH = 4
 """Number of candidates asked for at once by default, with any number of workers but one."""
-CONFIRMED = 5
-"""Number of values that the recommended candidate of a noisy run must have before the target counts as reached."""
+CONFIRMING_VALUES = 5
+"""Values that the recommended candidate of a noisy run must have before the target counts as reached."""
 
 
-def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
+def batch_size(file: RunFile, workers: Workers, batch: int) -> int:
     """Return the batch size of a run: that on file, or ``batch`` if the run is new. Warn if workers stay idle."""
     size: int = file.header.get("batch", batch)
     if size == 1 != workers and file.rows:
@@ -63,31 +62,31 @@ def evaluations(
     steps: Steps,
     optimizer: AskTell[Any],
     task: Callable[[Item], Outcome],
-    spread: ParallelMap,
+    parallel_map: ParallelMap,
     batch: int,
     budget: int,
     reason: Callable[[bool], str],
 ) -> Iterator[tuple[Candidate, Outcome]]:
     """Yield each candidate with the outcome of its evaluation until there is a reason to end, set in ``steps``.
 
-    A batch is always completed, except if the time is up: then no further evaluation begins. If an evaluation raises an
-    error, or at Ctrl-C, the results that have arrived are kept first. ``spread`` is like `map`, with results in any
-    order; ``reason`` is called before each batch with whether the budget is used, and returns the reason to end, or "".
+    A batch is always completed, unless the time is up. If an evaluation raises an error, or at Ctrl-C, the results that
+    have arrived are kept first. ``parallel_map`` is like `map`, with results in any order; ``reason`` is called before
+    each batch with whether the budget is used, and returns the reason to end, or "".
     """
     file = steps.file
     if file.rows:
-        _same_function(steps, optimizer, task)
+        _check_same_function(steps, optimizer, task)
     while not steps.ended and (proposed := _next_batch(steps, optimizer, batch, budget, reason)):
         numbered = dict(enumerate(proposed, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
         outcomes = {number: file.rows[number]["value"] for number in numbered if number in file.rows}
-        arriving, raised = _arriving(steps, optimizer, task, spread, left), None
+        arriving, raised = _evaluate_batch(steps, optimizer, task, parallel_map, left), None
         try:
             for number, x in numbered.items():
-                raised = _wait(arriving, outcomes, number) or raised
+                raised = _collect_until(arriving, outcomes, number) or raised
                 if number in outcomes:
                     steps.number = number
-                    yield _on_file(steps, optimizer, x) if number in file.rows else x, outcomes[number]
+                    yield _stored_candidate(steps, optimizer, x) if number in file.rows else x, outcomes[number]
         finally:
             for x in proposed:  # left without an outcome: they may be asked for again
                 optimizer.withdraw(x)
@@ -100,7 +99,9 @@ def evaluations(
             raise InputError(f"`workers` must return the result of every item, as `map` does; {got}.")
 
 
-def _wait(arriving: Iterator[tuple[int, Outcome]], outcomes: dict[int, Outcome], number: int) -> BaseException | None:
+def _collect_until(
+    arriving: Iterator[tuple[int, Outcome]], outcomes: dict[int, Outcome], number: int
+) -> BaseException | None:
     """Collect the outcomes that arrive until one has this number; return the error that prevented it, if any."""
     try:
         while number not in outcomes and (pair := next(arriving, None)):
@@ -125,21 +126,21 @@ def _next_batch(
     return []
 
 
-def _arriving(
-    steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], spread: ParallelMap, left: list[Item]
+def _evaluate_batch(
+    steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], parallel_map: ParallelMap, left: list[Item]
 ) -> Generator[tuple[int, Outcome]]:
-    """Evaluate candidates, store each outcome when it arrives, and yield it; an error is raised at the end."""
+    """Evaluate candidates; store each outcome as it arrives and yield it with its number. Errors are raised last."""
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
 
-    def begun() -> Iterator[Item]:
+    def items_to_begin() -> Iterator[Item]:
         for k, item in enumerate(left):
             # the first evaluation of a run is made whatever the time, so that there is a result
-            if failed or ((k or steps.rows) and steps.late()):
+            if failed or ((k or steps.rows) and steps.time_is_up()):
                 return
             yield item
 
-    results = spread(partial(_attempt, task, os.getpid()), begun())
+    results = parallel_map(partial(_attempt, task, os.getpid()), items_to_begin())
     try:
         for number, outcome in results:
             if isinstance(outcome, Exception):
@@ -160,7 +161,7 @@ def _arriving(
 
 
 def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple[int, Outcome | Exception]:
-    """Return the number of an item and its outcome, or the error; ``process`` is the process that waits for it."""
+    """Return the number of an item with its outcome or error; ``process`` is the id of the process that waits."""
     try:
         return item[0], task(item)
     except Exception as error:  # noqa: BLE001 - raised again in the process that waits
@@ -174,22 +175,22 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
         return item[0], error
 
 
-def is_own(objective: Any) -> bool:
-    """Return whether an objective is a user's own noise-free function, which its value at a point identifies."""
+def is_user_function(objective: Any) -> bool:
+    """Return whether an objective is a noise-free function of the user, which its value at a point can identify."""
     # objectives and problems are recognised by the first line, and the values of noisy functions vary
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
 
-def _on_file(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
-    """Return the next candidate in the checkpoint, which replaces the one ``proposed`` for; warn if the two differ."""
-    x = _candidate_on_file(steps.file, steps.number, optimizer)
+def _stored_candidate(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
+    """Return the current candidate in the checkpoint, which replaces the one ``proposed``; warn if the two differ."""
+    x = _read_candidate(steps.file, steps.number, optimizer)
     steps.file.compare(steps.number, proposed.tolist())
     if not np.array_equal(x, proposed):
         optimizer.withdraw(proposed)
     return x
 
 
-def _candidate_on_file(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
+def _read_candidate(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
     """Return the candidate of an evaluation in the checkpoint; raise if it is not allowed."""
     try:
         x: Candidate = optimizer.space.canonical(file.rows[number][optimizer.column])
@@ -201,11 +202,11 @@ def _candidate_on_file(file: RunFile, number: int, optimizer: AskTell[Any]) -> C
     return x
 
 
-def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
+def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
     """Raise if a user's noise-free function does not reproduce the stored value at the first point on file."""
     file, number = steps.file, min(steps.file.rows)
-    x = _candidate_on_file(file, number, optimizer)
-    if not is_own(optimizer.objective):
+    x = _read_candidate(file, number, optimizer)
+    if not is_user_function(optimizer.objective):
         return
     value, again = value_of(file.rows[number]["value"]), value_of(task((number, x)))
     # loose, as rounding differs between processors and versions
@@ -223,8 +224,8 @@ def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item],
         )
 
 
-def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
-    """Evaluate a candidate; its number and the run's ``seed`` determine the noise of an objective."""
+def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
+    """Return the outcome of an evaluation; its number and the run's ``seed`` determine the noise of an objective."""
     number, x = item
     at = objective.space.shown(x)
     if objective.noisy:
@@ -233,7 +234,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
     try:
         result: Any = objective(x.copy())  # a copy, as the function may change its argument
     except catch as error:
-        return f"{type(error).__name__}: {error}"[:LONGEST]
+        return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
     except Exception as error:
         error.add_note(f"This happened in evaluation {number}, at {at}.")
         raise
@@ -270,15 +271,15 @@ def check_catch(catch: Any) -> Catch:
     return errors
 
 
-class Ends:
+class StoppingRule:
     """Stopping rule of a run, called before each batch; it returns the reason to end, or "" to continue.
 
     With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
-    estimate of a model, and is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes long, this
-    is checked again only when the number of values has grown by a twentieth, or at the end.
+    estimate of a model, and is evaluated again until it has ``CONFIRMING_VALUES`` values. As fitting the model takes
+    long, this is checked again only when the number of values has grown by a twentieth, or at the end.
     """
 
-    def __init__(self, optimizer: AskTell[Any], target: float | None, given: Given) -> None:
+    def __init__(self, optimizer: AskTell[Any], target: float | None, given: Observations) -> None:
         self.optimizer, self.target, self.given, self.better = optimizer, target, given, optimizer.better
         self.best, self.read, self.due = -np.inf if self.better is max else np.inf, 0, 0.0
 
@@ -288,7 +289,7 @@ class Ends:
         self.best, self.read = self.better([self.best, *values]), len(self.given)
         if self._reaches(self.best) and (last or self.read >= self.due) and self._confirm_target(last):
             return f"target of {self.target:g} reached"
-        return self._used_up() if self.optimizer.exhausted else ""
+        return self._exhaustion_message() if self.optimizer.exhausted else ""
 
     def _reaches(self, value: float) -> bool:
         return self.target is not None and self.better(value, self.target) == value
@@ -297,8 +298,8 @@ class Ends:
         """Return whether the target counts as reached; with noise, enqueue evaluations to confirm it."""
         if not self.optimizer.objective.noisy:
             return True
-        x, estimate = recommended(self.optimizer, self.given)
-        missing = CONFIRMED - sum(np.array_equal(x, other) for other, _ in self.given)
+        x, estimate = recommend_candidate(self.optimizer, self.given)
+        missing = CONFIRMING_VALUES - sum(np.array_equal(x, other) for other, _ in self.given)
         self.due = 1.05 * self.read
         if not self._reaches(estimate) or missing <= 0:
             return self._reaches(estimate)
@@ -307,7 +308,7 @@ class Ends:
         self.due = self.read + missing
         return False
 
-    def _used_up(self) -> str:
+    def _exhaustion_message(self) -> str:
         """Return the reason to end when no candidates are left; it says whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
@@ -316,7 +317,7 @@ class Ends:
         return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 
 
-def recommended(optimizer: AskTell[Any], given: Given) -> tuple[Any, float]:
+def recommend_candidate(optimizer: AskTell[Any], given: Observations) -> tuple[Any, float]:
     """Return the candidate of a run that a model recommends, in canonical form, and its estimated value."""
     x, estimate = optimizer.recommend({tuple(x.tolist()) for x, _ in given})
     return optimizer.space.canonical(x), estimate

@@ -18,29 +18,29 @@ from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
-from .ask_tell import AskTell, candidates, pairs
-from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, on_box
+from .ask_tell import AskTell, candidates, read_initial
+from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, box_objective
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
 from .deployments._base import Optimizer, RandomSearch
-from .deployments.genetic_annealing_bocs import BOCS, Genetic, SimulatedAnnealing
+from .deployments.genetic_annealing import Genetic, SimulatedAnnealing
 from .deployments.gp_pm import GPpM, GPzero
-from .deployments.sparbl import SparBL, SparBLPlus
+from .deployments.sparbl import BOCS, SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .evaluations import (
     BATCH,
     Catch,
-    Ends,
-    Given,
+    Observations,
     Outcome,
-    batch_on_file,
+    StoppingRule,
+    batch_size,
     check_catch,
+    evaluate_candidate,
     evaluations,
     is_outcome,
-    is_own,
-    outcome_of,
-    recommended,
+    is_user_function,
+    recommend_candidate,
     value_of,
 )
 from .run import Run
@@ -84,7 +84,7 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
 ['boke', 'boke+', 'boke-auto', 'gp-ei', 'gp-ucb', 'gp-ucb-fixed', 'kr-ucb', 'random']
 """
 
-BY_KIND: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
+METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
     Optimizer: METHODS,
     BoxOptimizer: BOX_METHODS,
 }
@@ -112,7 +112,7 @@ def minimize(
     target: float | None = None,
     time_limit: float | None = None,
 ) -> Run:
-    """Search for the deployment, or the point of a box, with the smallest value.
+    """Search for the deployment, or the point of a box, with the smallest value; `maximize` does so for the largest.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def minimize(
         What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function. This
         takes a point, shape (d,), or, if ``bounds`` is a dict, the inputs as keyword arguments, and returns a number or
         an array of one number. If it has an attribute ``sense``, this must be "min". NaN and infinite values are
-        recorded in the history, count in the budget and are passed over; the method learns no value from them. Where
-        evaluations fail, return NaN, not a large number, which would distort the models.
+        recorded in the history and count in the budget, but the method learns nothing from them. Where evaluations
+        fail, return NaN, not a large number, which would distort the models.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "local+" (default, see Notes), "gp-pm", "gp-pm-literal" (without our repairs),
         "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random". For boxes one of
@@ -147,9 +147,9 @@ def minimize(
         from them, and the best of them can be the result, but they cost no budget and are not in the history. NaN and
         infinite values are failures.
     catch : exception or tuple of exceptions, optional
-        Errors that count as a failed evaluation, such as ``(ValueError,)``. Failures are passed over like NaN; the
-        column ``error`` of the history then holds the message. Any other error ends the run as soon as evaluations
-        under way have ended; it can be resumed from its checkpoint.
+        Errors that count as a failed evaluation, such as ``(ValueError,)``; the column ``error`` of the history then
+        holds the message. Any other error ends the run as soon as evaluations under way have ended; it can be resumed
+        from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
         like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With the same ``batch``, workers do not change
@@ -161,7 +161,7 @@ def minimize(
     rng : int or Generator, optional
         Source of all randomness in the run, which also depends on ``batch``: the method (unless ``method`` is an
         optimizer, which has its own), the calls that a noisy `Objective` simulates and the noise of a Problem, whatever
-        their own ``rng``. The noise of your own function is not controlled.
+        their own ``rng``.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (evaluations done, budget).
     callback : callable, optional
@@ -186,20 +186,15 @@ def minimize(
     Run
         The best deployment or point evaluated, ``x``, and its value ``fun``, in the objective's own sign; ``message``
         says why the run ended. Ctrl-C also ends it, unless nothing has been evaluated yet: in a loop of runs, check
-        ``run.interrupted``. The history has a column ``sites`` or ``x``. If the objective is
-        noisy, ``x`` is the evaluated point that a model recommends and ``fun`` its estimated value; the luckiest value
-        and its point are ``best_observed_value`` and ``best_observed``.
-
-    See Also
-    --------
-    maximize : The same for the largest value.
+        ``run.interrupted``. If the objective is noisy, ``x`` is the evaluated point that a model recommends and ``fun``
+        its estimated value; the luckiest value and its point are ``best_observed_value`` and ``best_observed``.
 
     Notes
     -----
     "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. "gp-pm", the paper's
     with our repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light
     load with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
-    whole number as its ``rng`` has no noise. The page on choosing a method has the numbers.
+    whole number as its ``rng`` has no noise.
 
     Examples
     --------
@@ -211,12 +206,10 @@ def minimize(
     >>> run = eo.minimize(lambda x: (x[0] - 0.3) ** 2, bounds=[(0, 1)], budget=15, rng=0)
     >>> run.x.round(2)
     array([0.3])
-    >>> from emsopt.optimizers import Categorical, Real
-    >>> inputs = {"rate": Real(1e-4, 1.0, log=True), "solver": Categorical(["adam", "sgd"])}
-    >>> loss = lambda rate, solver: abs(rate - 0.1) + (solver == "sgd")
-    >>> run = eo.minimize(loss, bounds=inputs, budget=20, rng=0, constraints=lambda rate, solver: rate < 0.5)
-    >>> run.x["solver"], run.success, run.history.columns.tolist()
-    ('adam', True, ['evaluation', 'rate', 'solver', 'value', 'best', 'seconds'])
+    >>> inputs = {"rate": (0.1, 1.0), "solver": eo.optimizers.Categorical(["adam", "sgd"])}
+    >>> loss = lambda rate, solver: rate + (solver == "sgd")
+    >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
+    'adam'
     """
     plan = _Plan(budget, x0, initial, catch, workers, batch, target)
     run = RunOptions(rng, progress, callback, checkpoint, time_limit)
@@ -260,7 +253,7 @@ class _Plan(NamedTuple):
 
 
 class _BoxOptions(NamedTuple):
-    """Arguments of `minimize` that define the box, None if omitted."""
+    """Arguments of `minimize` for boxes only, None if omitted."""
 
     bounds: Bounds | None
     noisy: bool | None
@@ -273,11 +266,11 @@ _OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
 def _search(
     sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
 ) -> Run:
-    """Ask for candidates, evaluate them and tell their values until the run ends."""
-    method, name, kind = chosen(sense, objective, method)
-    goal = goal_of(sense, objective, method, box)
-    plan, spread, column = _check_plan(plan), mapper(plan.workers), kind.column
-    first, known = candidates(plan.x0, goal.space), pairs(plan.initial, goal.space, column)
+    """Run the search of `minimize` or `maximize`: ask for candidates, evaluate them and tell their values."""
+    method, name, kind = resolve_method(sense, objective, method)
+    goal = build_objective(sense, objective, method, box)
+    plan, parallel_map, column = _check_plan(plan), mapper(plan.workers), kind.column
+    first, known = candidates(plan.x0, goal.space), read_initial(plan.initial, goal.space, column)
     _warn_of_starts(sense, plan, len(first))
     record = _Record(goal, sense, column, bool(plan.catch), known)
     about: dict[str, Any] = {
@@ -287,13 +280,14 @@ def _search(
     }
     form, message = _form(kind, goal, plan), f"budget of {plan.budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method) | about, run, steps=plan.budget, message=message) as steps:
-        seed, size = steps.file.seed, batch_on_file(steps.file, plan.workers, about["batch"])
-        optimizer = method if isinstance(method, AskTell) else BY_KIND[kind][name](goal, rng=seed)
+        seed, size = steps.file.seed, batch_size(steps.file, plan.workers, about["batch"])
+        optimizer = method if isinstance(method, AskTell) else METHODS_BY_BASE[kind][name](goal, rng=seed)
         for x, value in known:
             optimizer.tell(x, value)
         optimizer.enqueue(first)
-        task, reason = partial(outcome_of, goal, seed, plan.catch), Ends(optimizer, plan.target, record.given)
-        for x, outcome in evaluations(steps, optimizer, task, spread, size, plan.budget, reason):
+        task = partial(evaluate_candidate, goal, seed, plan.catch)
+        reason = StoppingRule(optimizer, plan.target, record.given)
+        for x, outcome in evaluations(steps, optimizer, task, parallel_map, size, plan.budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
             optimizer.tell(x, value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
@@ -301,7 +295,7 @@ def _search(
 
 
 def _check_plan(plan: _Plan) -> _Plan:
-    """Return the plan with its numbers and errors to catch checked."""
+    """Return the plan with checked numbers and classes of errors; raise if one is invalid."""
     return plan._replace(
         budget=_validate.whole_number(plan.budget, "budget"),
         target=None if plan.target is None else _validate.finite_number(plan.target, "target"),
@@ -311,9 +305,9 @@ def _check_plan(plan: _Plan) -> _Plan:
 
 
 def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
-    """Return the form of a run's checkpoint, with what may differ from the stored one."""
+    """Return the format of a run's checkpoint, with the keys of its first line that may differ on resumption."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
-    loose = {"batch": plan.batch is None, "function": is_own(goal), "noisy": goal.noisy}
+    loose = {"batch": plan.batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
     return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
@@ -333,14 +327,14 @@ def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
 
 
 class _Record:
-    """Values (``given``, with those known before) and failures of a run, for its history and result."""
+    """Candidates with finite values so far (``given``, known ones first) and failures of a run."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
     ) -> None:
         self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
         self.better: Callable[..., float] = max if sense == "max" else min
-        self.given: Given = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
+        self.given: Observations = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
         self.best = self.better((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
         self.failed: list[str] = []
         inputs = self.space.names or (column,)
@@ -362,7 +356,7 @@ class _Record:
         return (*inputs, value, self.best if self.given else np.nan, *error)
 
     def result(self, steps: Steps, optimizer: AskTell[Any]) -> Run:
-        """Return the result of the run."""
+        """Return the `Run` of the recorded evaluations."""
         history, message = pd.DataFrame(steps.rows, columns=self.columns), steps.message
         for k, name in enumerate(self.space.names, 1):
             if self.space.inputs[k - 1].choices:  # else pandas turns None into NaN
@@ -374,18 +368,18 @@ class _Record:
         if self.given:
             best = self.best
             luckiest = next(x for x, value in self.given if value == best)  # the first of equals
-            x, fun = recommended(optimizer, self.given) if noisy else (luckiest, best)
+            x, fun = recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
             x, luckiest = self.space.presented(x), self.space.presented(luckiest)
         return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
     """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint."""
-    of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
-    return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
+    of = _describe_deployments(objective) if isinstance(objective, Objective) else _describe_box(objective)
+    return {"method": name, **({} if isinstance(method, str) else _optimizer_settings(method)), **of}
 
 
-def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
+def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
     """Return an optimizer's public attributes that are plain values, and a hash of its generator."""
     plain = {  # public attributes are options, those with _ are state
         name: value
@@ -396,13 +390,13 @@ def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
     return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
 
 
-def _deployments(objective: Objective) -> dict[str, Any]:
-    """Return the part of the description for deployments, without options that do not change the values."""
+def _describe_deployments(objective: Objective) -> dict[str, Any]:
+    """Return what identifies an objective over deployments, without options that do not change its values."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
-    lists = _lists_of(objective.metric)
+    lists = _metric_arguments(objective.metric)
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
@@ -416,14 +410,14 @@ def _deployments(objective: Objective) -> dict[str, Any]:
     }
 
 
-def _lists_of(metric: Any) -> list[list[Any]]:
+def _metric_arguments(metric: Any) -> list[list[Any]]:
     """Return the arguments of a metric, or of each part of a weighted one, such as a threshold or targets by atom."""
     parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
     return [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
 
 
-def _box(objective: BoxObjective) -> dict[str, Any]:
-    """Return the part of the description for a box: the function's name (or that of its type), noise, sense and box."""
+def _describe_box(objective: BoxObjective) -> dict[str, Any]:
+    """Return what identifies an objective on a box: name of the function or its type, noise, sense and inputs."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
@@ -438,7 +432,7 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
     }
 
 
-def chosen(
+def resolve_method(
     sense: str, objective: Any, method: str | AskTell[Any] | None
 ) -> tuple[str | AskTell[Any], str, type[AskTell[Any]]]:
     """Return the method, its name, and the class of optimizers that the objective needs; raise if they do not fit."""
@@ -446,7 +440,7 @@ def chosen(
         got = type(objective).__name__
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
     kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
-    methods = BY_KIND[kind]
+    methods = METHODS_BY_BASE[kind]
     method = DEFAULTS[kind] if method is None else method
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"  # an optimizer that knows more is another one
@@ -471,10 +465,12 @@ def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None
         raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
 
 
-def goal_of(sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions) -> Objective | BoxObjective:
+def build_objective(
+    sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions
+) -> Objective | BoxObjective:
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
     if isinstance(method, str) and not isinstance(objective, Objective):
-        return on_box(objective, **box._asdict(), sense=sense)
+        return box_objective(objective, **box._asdict(), sense=sense)
     given = [name for name, value in box._asdict().items() if value is not None]
     if given:
         why = "does not apply to an Objective, which has its own set of deployments and knows whether it is noisy"

@@ -3,10 +3,9 @@
 **Expected improvement** is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in
 Spatial Queues". Far from the goal it underflows, and its slopes with it; its logarithm does not (Ament et al. 2023).
 
-**Which observed candidate to recommend if values are noisy:** the best by a Gaussian process of all values. The best of
-many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise and averages
-it over neighbours. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for points of a
-box, where the estimate may be a median.
+**Which observed candidate to recommend if values are noisy:** the best by a Gaussian process of all values, as the best
+of many noisy values is too good. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for
+points of a box, where the estimate may be a median.
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
 take real differences for noise; the luckiest point is then the better one.
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
 NOISE_BOUNDS = (1e-6, 10.0)  # noise may exceed the differences between candidates
 SPREAD = 0.3  # prior standard deviation of the log lengthscales around their common mean, against overfitting
-MOST = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
+MOST_FITTED = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
-BAD = 0.25  # share of the gains, the worst, that are raised to the best of them: bad regions need no accurate model
-CLEARLY = 0.8
+WORST_SHARE = 0.25  # share of the gains that are raised to the best of these: bad regions need no accurate model
+ERROR_RATIO = 0.8  # of squared errors, below which one process counts as clearly better than the other
 
 
 def standardized(gains: FloatArray) -> FloatArray:
-    """Standardise values to mean 0 and standard deviation 1. If all values are equal, return zeros."""
+    """Return values standardised to mean 0 and standard deviation 1, (t,); zeros if all are equal."""
     if gains.max() == gains.min():  # the computed standard deviation of equal values may be a rounding error
         return np.zeros(len(gains))
     scaled = np.ldexp(gains, -int(np.frexp(np.abs(gains).max())[1]))  # sums of the largest floats would overflow
@@ -42,7 +41,7 @@ def standardized(gains: FloatArray) -> FloatArray:
 
 
 def spread(gains: FloatArray) -> float:
-    """Return the standard deviation, computed so that squares of very small or large values cannot leave the floats."""
+    """Return the standard deviation of values, without over- or underflow where their squares are not floats."""
     power = int(np.frexp(np.abs(gains).max())[1])
     return float(np.ldexp(np.ldexp(gains, -power).std(), power))
 
@@ -81,7 +80,7 @@ def _to_nearest(X: FloatArray) -> FloatArray:
 
 
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows."""
+    """Return the log of the expected improvement (18) below ``goal``, elementwise, also where (18) underflows."""
     from scipy.special import erfcx, ndtr
 
     deviation = np.maximum(deviation, 1e-12)  # at an observed point without noise it is 0
@@ -99,33 +98,34 @@ def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviati
 def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
     """Return the posterior mean of a Gaussian process at the observed points themselves, shape (n,).
 
-    Kernel and noise have the largest likelihood, for at most ``MOST`` rows, that is reached from the given kernels, one
-    for each of ``NOISE_RATIOS``. Observations of one point are replaced by their mean, with the noise variance divided
-    by their number, which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than ``CENTRES`` distinct
-    points, the mean is that of the subset-of-regressors approximation (Quiñonero-Candela and Rasmussen 2005).
+    Kernel and noise have the largest likelihood, for at most ``MOST_FITTED`` rows, that is reached from the given
+    kernels, one for each of ``NOISE_RATIOS``. Observations of one point are replaced by their mean, with the noise
+    variance divided by their number, which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than
+    ``CENTRES`` distinct points, the mean is that of the subset-of-regressors approximation (Quiñonero-Candela and
+    Rasmussen 2005).
     """
     if np.ptp(y) == 0:
         return y.copy()
-    return _smooth(_likeliest(kernels, X, y), X, y)
+    return _means_at_points(_fit_likeliest(kernels, X, y), X, y)
 
 
 def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
     """Return an estimate of each noisy gain at points of the unit cube, shape (n,), by one of two processes.
 
     The first is a process of the gains g. The second is one of -log(s + max g - g), where s is the distance of the best
-    gain from the upper quartile; its mean is transformed back. It resolves small differences near the top of a function
-    that falls by orders of magnitude elsewhere. It is used if it predicts left-out gains clearly better: if the sum of
-    its squared errors is below ``CLEARLY`` times the other's. Errors are those of normal scores, negative ones raised
-    to 0. Both raise the worst gains first, as bad regions need no accurate model.
+    gain from the upper quartile; its mean is transformed back. It resolves small differences near the maximum of a
+    function that falls by orders of magnitude elsewhere. It is used if the sum of its squared leave-one-out errors is
+    below ``ERROR_RATIO`` times that of the first. Errors are those of normal scores, negative ones raised to 0. Both
+    raise the worst gains first, as bad regions need no accurate model.
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
 
-    cut, top = np.maximum(gains, np.quantile(gains, BAD)), gains.max()
+    cut, top = np.maximum(gains, np.quantile(gains, WORST_SHARE)), gains.max()
     scale = top - np.quantile(gains, 0.75)
     if scale == 0:
         return posterior_means(kernels, X, cut)
-    part = _part(gains)
+    part = _fitted_rows(gains)
     scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))  # - 0.5, as quantiles 0 and 1 are infinite
 
     def error(process: GaussianProcess) -> float:
@@ -134,21 +134,22 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
         return float(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
 
     logarithms = -np.log(scale + top - cut)
-    plain, warped = (_likeliest(kernels, X, y) for y in (cut, logarithms))
-    if error(warped) < CLEARLY * error(plain):
-        estimates: FloatArray = scale + top - np.exp(-_smooth(warped, X, logarithms))
+    plain, warped = (_fit_likeliest(kernels, X, y) for y in (cut, logarithms))
+    if error(warped) < ERROR_RATIO * error(plain):
+        estimates: FloatArray = scale + top - np.exp(-_means_at_points(warped, X, logarithms))
         return estimates
-    return _smooth(plain, X, cut)
+    return _means_at_points(plain, X, cut)
 
 
-def _part(y: FloatArray) -> IntArray:
-    """Return the rows to which hyperparameters are fitted."""
-    return np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)  # evenly spread over the run, not the latest
+def _fitted_rows(y: FloatArray) -> IntArray:
+    """Return the indices of the values to which hyperparameters are fitted, at most ``MOST_FITTED``."""
+    # evenly spaced over the run, not the latest
+    return np.linspace(0, len(y) - 1, min(len(y), MOST_FITTED)).astype(int)
 
 
-def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
-    """Return the process of largest likelihood, of standardised values and conditioned on a part of them."""
-    part, values = _part(y), (y - y.mean()) / spread(y)
+def _fit_likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
+    """Return the process of largest likelihood of the fits from several kernels, of at most ``MOST_FITTED`` values."""
+    part, values = _fitted_rows(y), (y - y.mean()) / spread(y)
     fits = [
         fit(kernel, X[part], values[part], noise_ratio=ratio, noise_ratio_bounds=NOISE_BOUNDS, spread=SPREAD)
         for kernel, ratio in zip(kernels, NOISE_RATIOS, strict=True)
@@ -156,8 +157,8 @@ def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatAr
     return max(fits, key=lambda process: process.log_likelihood)
 
 
-def _smooth(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
-    """Return the posterior means of `posterior_means` with the hyperparameters of a process."""
+def _means_at_points(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
+    """Return posterior means at all points, (n,), with the hyperparameters of a process; see `posterior_means`."""
     middle, scale = y.mean(), spread(y)
     y = (y - middle) / scale
     points, group, repeats = np.unique(X, axis=0, return_inverse=True, return_counts=True)
@@ -167,7 +168,7 @@ def _smooth(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> F
     root = np.linalg.cholesky(best.kernel(centres) + JITTER * np.eye(len(centres)))
 
     def features(rows: slice) -> FloatArray:
-        """Return functions of which the approximate process is a sum with independent standard normal factors."""
+        """Return the features V, (centres, rows), of the subset-of-regressors process, with kernel Vᵀ V."""
         values: FloatArray = solve_triangular(root, best.kernel(centres, points[rows]), lower=True, check_finite=False)
         return values
 

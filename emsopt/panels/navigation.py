@@ -12,7 +12,7 @@ from .. import bandits
 from ..errors import NoWayError, _validate
 from ..maps import exploration_map
 from ..maps.live import LiveMap
-from ..plots._style import look
+from ..plots._style import line_style
 from ._panel import Panel
 from ._widgets import Bar, button, control, lines, picture, seed_input, table
 
@@ -210,7 +210,9 @@ def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
 
     def draw(axes: Any) -> None:
         for title, run in runs.items():
-            axes.plot(run.history["round"], run.history["cumulative_regret"], label=title, **look(styles.index(title)))
+            axes.plot(
+                run.history["round"], run.history["cumulative_regret"], label=title, **line_style(styles.index(title))
+            )
         axes.set(xlabel="Round", ylabel="Rectified regret (Wh)", ylim=(0, None))
         axes.legend(fontsize=9)
 

@@ -3,11 +3,7 @@
 Every function returns ``(fig, ax)``, or ``(fig, axes)`` with an array of one Axes per panel, and takes ``ax``, which is
 explained here. By default the figure is created by pyplot: a notebook displays it and a script can close it. An empty
 ``matplotlib.figure.Figure`` is sized and filled without pyplot, as widgets and servers need. Axes, one per panel, are
-drawn on. The functions compute only means or medians and bands; the caller passes evaluations
-and tables.
-
-In the docstrings of figures of deployments, "the papers" are the two versions of "Optimizing Server Locations in
-Spatial Queues".
+drawn on. The functions compute only means or medians and bands; the caller passes evaluations and tables.
 
 Colours are those of the interactive maps (`emsopt.maps`) and distinguishable for colour-blind readers.
 """

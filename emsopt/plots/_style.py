@@ -22,7 +22,7 @@ from ..optimizers import BOX_METHODS, LEARNERS, METHODS
 
 AxesArray: TypeAlias = NDArray[np.object_]
 AxLike: TypeAlias = Axes | Sequence[Axes] | AxesArray | Figure | None
-"""What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
+"""Type of ``ax`` in all drawing functions: axes to draw on, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
 
 STYLE: dict[Any, Any] = dict(
@@ -69,8 +69,8 @@ def panels(
     down = -(-count // across)  # rounded up
     fig = new_figure((across * size[0], down * size[1]), ax)
     axes = np.ravel(fig.subplots(down, across, squeeze=False, **options))
-    for spare in axes[count:]:  # the last row may not be full
-        spare.remove()
+    for surplus in axes[count:]:  # the last row may not be full
+        surplus.remove()
     return fig, axes[:count]
 
 
@@ -81,9 +81,10 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
 
 
 def categories(names: Iterable[str]) -> dict[str, int]:
-    """Return the category of each line, so that a method has the same colour and dash pattern in every figure.
+    """Return a number from 0 for the name of each line, for `line_style`; a method has the same one in every figure.
 
-    A method has its place among the methods of its kind; other lines take the categories that are left, in order.
+    A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest numbers
+    left.
     """
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))  # that of most names
@@ -95,7 +96,7 @@ def categories(names: Iterable[str]) -> dict[str, int]:
     return result
 
 
-def look(k: int) -> Style:
+def line_style(k: int) -> Style:
     """Return the colour and dash pattern of category k. Colours repeat after seven, then with another pattern."""
     again, colour = divmod(k, len(_colours.CATEGORIES))
     return {"color": _colours.CATEGORIES[colour], "linestyle": DASHES[(colour + again) % len(DASHES)]}
@@ -120,18 +121,18 @@ def draw_line(
     line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
     if log:
         low, line = np.where(low > 0, low, line / 10), np.where(line > 0, line, np.nan)  # 0 has no logarithm
-    ax.plot(x, line, drawstyle=f"steps-{step}" if step else "default", **look(k) | options)
+    ax.plot(x, line, drawstyle=f"steps-{step}" if step else "default", **line_style(k) | options)
     if band is not None:
-        ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=look(k)["color"])
+        ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=line_style(k)["color"])
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
-    """Write a text at an offset (points) from the position ``at``, centred there unless ``options`` say otherwise."""
+    """Write a text at an offset (points) from the point ``at``, centred there unless ``options`` say otherwise."""
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
 
 
-def bare(ax: Axes) -> None:
+def remove_ticks(ax: Axes) -> None:
     """Remove ticks, grid and frame."""
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
@@ -145,7 +146,7 @@ def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
 
 
 def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
-    """Put one legend for all axes outside the axes."""
+    """Put one legend for all axes outside them, with one entry per label."""
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)
@@ -156,11 +157,11 @@ def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None
     axis.set_major_locator(MaxNLocator("auto", steps=steps, integer=True))
 
 
-def words(name: object) -> str:
+def readable_name(name: object) -> str:
     """Return a column's name as a readable label."""
     return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")  # British spelling
 
 
 def marker(label: str, **options: Any) -> Line2D:
-    """Return a symbol or line for a legend."""
+    """Return a symbol or line without data, for an entry of a legend."""
     return Line2D([], [], label=label, **options)

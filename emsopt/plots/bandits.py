@@ -1,4 +1,4 @@
-"""Bandits on road networks: regret by route and lengthscale, and the confidence parameter of each rule."""
+"""Figures of bandits on road networks: regret by route or lengthscale, and maps of the edges driven."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ._style import (
     AxesArray,
     AxLike,
     Style,
-    bare,
     categories,
     draw_line,
-    look,
+    line_style,
     marker,
     note,
     panels,
+    remove_ticks,
     shared_legend,
     styled,
 )
 
-PANEL = (5.8, 3.1)  # inches; two stand side by side
-VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
+PANEL_SIZE = (5.8, 3.1)  # inches; two stand side by side
+VALUE_NAMES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
 
 
 @styled()
@@ -61,8 +61,8 @@ def cumulative_regret(
         Columns ``round``, ``value`` (Wh), ``run`` (number of the repetition) and those named below, for
         example from `emsopt.datasets.load_study` for "navigation_agents".
     against : str
-        Column of numbers along the horizontal axis. For any column but "round", the regret after the last round is
-        drawn; the study "navigation_lengthscale" is an example.
+        Column of numbers along the horizontal axis. Unless it is "round", the regret after the last round is drawn, as
+        for the study "navigation_lengthscale".
     by, lines : sequence of str, str
         Columns that define the panels, and the column that defines the lines, in the order of the frame.
     value : str
@@ -77,10 +77,10 @@ def cumulative_regret(
     >>> axes.size
     4
     """
-    quantity = VALUES[_validate.choice(value, "value", VALUES)]
+    quantity = VALUE_NAMES[_validate.choice(value, "value", VALUE_NAMES)]
     _validate.columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
-    fig, axes = panels(len(groups), PANEL, across=2, ax=ax)
+    fig, axes = panels(len(groups), PANEL_SIZE, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):
         last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"  # the last round differs between routes
         if against != "round":
@@ -91,7 +91,7 @@ def cumulative_regret(
             if against == "round":
                 draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)
             else:
-                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **look(k))
+                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **line_style(k))
         panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
         panel.set_yscale("log" if log else "linear")
         panel.margins(x=0 if against == "round" else None)  # rounds fill the axis, other values keep a margin
@@ -100,9 +100,9 @@ def cumulative_regret(
 
 
 MAP_WIDTH_IN = 4.7  # inches; three maps side by side
-DISC: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
-WHITE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
-BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
+DISC_BOX: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
+LABEL_STYLE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
+BEST_PATH_STYLE: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
 
 
 @styled()
@@ -114,21 +114,10 @@ def exploration(
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
 ) -> tuple[Figure, AxesArray]:
-    """Draw one static map per agent, with edges shaded by how often they were driven.
+    """Draw one map per agent, with edges shaded by the number of rounds in which they were driven.
 
-    Shades count the rounds in which an edge was driven. Static counterpart of `emsopt.maps.exploration_map`; "Bayesian
-    Analysis of Combinatorial Gaussian Process Bandits", Figures 6 to 9.
-
-    Parameters
-    ----------
-    net : RoadNetwork
-        Needs polylines.
-    visits : NavigationRun, DataFrame, or dict of str to either
-        As for `emsopt.maps.exploration_map`.
-    route : (int or str, int or str), optional
-        First and last edge, marked A and B.
-    best : array_like, optional
-        Edges of the path without regret, by index or id, such as `NavigationRun.best_path`.
+    Static counterpart of `emsopt.maps.exploration_map`, which describes the parameters. "Bayesian Analysis of
+    Combinatorial Gaussian Process Bandits", Figures 6 to 9.
 
     Examples
     --------
@@ -141,24 +130,24 @@ def exploration(
     """
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
-    fig, axes = _maps(len(named), height, ax)
+    fig, axes = _map_axes(len(named), height, ax)
     ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
-            panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST))
+            panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST_PATH_STYLE))
         bounds = [kind["from"] for kind in CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
         for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
-            panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
+            panel.add_collection(LineCollection(driven, zorder=3 + k, **_class_style(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
-            note(panel, text, lines[edge][at], bbox=DISC, **WHITE)
-        bare(panel)
+            note(panel, text, lines[edge][at], bbox=DISC_BOX, **LABEL_STYLE)
+        remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
-    handles = [marker(kind["text"], **_line(kind)) for kind in CLASSES]
-    handles += [marker("best path, without regret", **BEST)] if path else []
+    handles = [marker(kind["text"], **_class_style(kind)) for kind in CLASSES]
+    handles += [marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes
 
@@ -174,8 +163,7 @@ def routes(
     Parameters
     ----------
     maps : sequence of (RoadNetwork, dict of str to array_like)
-        Each network, which needs polylines, with its paths: edges in driving order, by index or id. Each path is
-        labelled by its name at both ends.
+        Each network, which needs polylines, with its paths by name: edges in driving order, by index or id.
 
     Examples
     --------
@@ -187,15 +175,17 @@ def routes(
     1
     """
     extents = [_extent(net) for net, _ in maps]
-    fig, axes = _maps(len(extents), max((height for *_, height in extents), default=1.0), ax)
+    fig, axes = _map_axes(len(extents), max((height for *_, height in extents), default=1.0), ax)
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
             driven = [lines[edge] for edge in net.edges(path, "path")]
-            panel.add_collection(LineCollection(driven, linewidths=3, zorder=3 + k, color=look(k)["color"], label=name))
+            panel.add_collection(
+                LineCollection(driven, linewidths=3, zorder=3 + k, color=line_style(k)["color"], label=name)
+            )
             for line, at in ((driven[0], 0), (driven[-1], -1)):  # a name at both ends
-                note(panel, name, line[at], bbox={**DISC, "facecolor": look(k)["color"]}, **WHITE)
-        bare(panel)
+                note(panel, name, line[at], bbox={**DISC_BOX, "facecolor": line_style(k)["color"]}, **LABEL_STYLE)
+        remove_ticks(panel)
         panel.set(**frame)
         panel.set_title(f"{net.name}: {net.n_edges} edges")
     return fig, axes
@@ -213,7 +203,7 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 
-def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
+def _map_axes(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
     """Return a figure and axes for maps of the given height in inches."""
     fig, axes = panels(count, (MAP_WIDTH_IN, height + 0.5), 3, ax)
     layout = fig.get_layout_engine()
@@ -222,6 +212,6 @@ def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
     return fig, axes
 
 
-def _line(kind: Style) -> Style:
+def _class_style(kind: Style) -> Style:
     """Return the colour and line width (points) of a class of edges."""
     return {"color": kind["colour"], "linewidth": 0.6 * kind["weight"]}

@@ -1,4 +1,4 @@
-"""A step of BOKE in a single variable: its model, its density and what it evaluates next."""
+"""Figure of one step of BOKE in one variable: regression, density, upper bound and next point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..maps import _colours
 from ._style import AxesArray, AxLike, shared_legend, styled
 from ._style import panels as grid
 
-HEIGHTS = (2.4, 1, 1.2)
+HEIGHT_RATIOS = (2.4, 1, 1.2)
 
 
 @styled()
@@ -25,7 +25,7 @@ def boke_step(
     proposal: float | None = None,
     title: str = "",
 ) -> tuple[Figure, AxesArray]:
-    """Draw the regression with its band, the density, the acquisition function and the next point.
+    """Draw the regression with its band, the density, the upper bound that BOKE maximises, and the next point.
 
     Parameters
     ----------
@@ -37,25 +37,20 @@ def boke_step(
         Values of the function itself.
     proposal : float, optional
         The point that the method proposes next.
-    title : str
 
     Examples
     --------
     >>> import emsopt as eo
     >>> from emsopt.optimizers.boxes.boke import profile
-    >>> from matplotlib.figure import Figure
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
-    >>> points = [[0.1, f([0.1])], [0.5, f([0.5])], [0.9, f([0.9])]]
-    >>> for x, value in points:
-    ...     optimizer.tell([x], value)
-    >>> fig, axes = eo.plots.boke_step(profile(optimizer), points, ax=Figure())
+    >>> optimizer = eo.optimizers.BOKE(eo.problems.forrester(), rng=0)
+    >>> optimizer.tell([0.1], -0.66)
+    >>> fig, axes = eo.plots.boke_step(profile(optimizer), [[0.1, -0.66]])
     >>> len(axes)
     3
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=HEIGHTS)
+    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=HEIGHT_RATIOS)
     top, middle, bottom = axes
     blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]

@@ -1,4 +1,4 @@
-"""Choice of control variables: an example in two variables, the plays of a run, and methods against cost."""
+"""Figures of control problems: an example in two variables, and the plays of a run against their cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
 from ._style import AxesArray, AxLike, Style, figure, panels, styled
 
-DRAWN = 128  # more plays would hide each other
+PLAYS_DRAWN = 128  # more plays would hide each other
 ALPHA = 0.1
 
 
@@ -21,20 +21,10 @@ ALPHA = 0.1
 def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
-    The shaded band holds the acceptable expected values: those at least 0.9 times the best, both measured from the
-    problem's ``worst`` value.
-
-    Parameters
-    ----------
-    problem : emsopt.problems.ControlProblem
-        A problem with two variables.
-
-    Returns
-    -------
-    fig, axes
-        Two axes. Left: contours of the function, and for each set the plays with its controlled variables at their
-        best values and the others drawn at random. Right: expected value of each set of one variable, as a function of
-        this variable; a dashed line marks the best expected value of a set of both variables.
+    Left: contours of the function, and plays of each set with its variables at their best values and the others drawn
+    at random. Right: expected value of each set of one variable, as a function of this variable; a dashed line marks
+    the best expected value of a set of both variables. The shaded band holds the acceptable expected values: those at
+    least 0.9 times the best, both measured from the problem's ``worst`` value.
 
     Examples
     --------
@@ -56,7 +46,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
     rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
     for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
-        points = problem.nodes(DRAWN)  # the uncontrolled variables vary as in plays
+        points = problem.nodes(PLAYS_DRAWN)  # the uncontrolled variables vary as in plays
         points[:, list(controlled)] = problem.set_points[i]
         size = 11 if len(controlled) == 2 else 5  # a set of all variables is a single point
         left.plot(*points.T, markersize=size, label=f"control {name}", **rim, **_symbol(i))
@@ -95,9 +85,8 @@ def control_run(
 
     Parameters
     ----------
-    run : emsopt.optimizers.control.search.ControlRun
-    problem : emsopt.problems.ControlProblem
-        The problem of the run.
+    run, problem : ControlRun, ControlProblem
+        A run, and the problem that it played.
     alpha : float
         Tolerance that defines the acceptable sets (`ControlProblem.acceptable`), drawn filled. The cheapest of them is
         the target, in green with a bold name.
@@ -105,10 +94,9 @@ def control_run(
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> problem = eo.problems.hill_control()
     >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
-    >>> fig, ax = eo.plots.control_run(run, problem, ax=Figure())
+    >>> fig, ax = eo.plots.control_run(run, problem)
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x2 (0.1)', 'x1 (0.3)', 'all (1)']
     """

@@ -1,4 +1,4 @@
-"""Curves over load, evaluations and response time, and the approximate hypercube's error."""
+"""Figures of curves over load, evaluations or time, and over the response time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,19 @@ from ..evaluators import Evaluation
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours
 from ..optimizers.run import confidence_band
-from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
+from ._style import (
+    AxLike,
+    Style,
+    categories,
+    draw_line,
+    figure,
+    legend_above,
+    line_style,
+    note,
+    readable_name,
+    styled,
+    whole_ticks,
+)
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
 LOADS = {
@@ -33,8 +45,8 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     Parameters
     ----------
     frame : DataFrame
-        One row per load, as from `emsopt.planning.load_sweep`: each numeric column becomes a line, dashed in grey if
-        its name has "bound" in it, and the name of the index labels the axis.
+        One row per load, as from `emsopt.planning.load_sweep`: each numeric column is a line, grey and dashed if its
+        name contains "bound", and the name of the index labels the horizontal axis.
 
     Examples
     --------
@@ -52,13 +64,13 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     fig, ax = figure(ax=ax)
     for k, name in enumerate(lines.columns):
         bound = "bound" in str(name)  # grey: a bound is no deployment
-        style = {"color": "#777", "linestyle": "--"} if bound else look(k)
+        style = {"color": "#777", "linestyle": "--"} if bound else line_style(k)
         dots = "" if len(loads) > 25 or bound else "o"
-        ax.plot(loads, lines[name], label=words(name), marker=dots, markersize=6, **style)
+        ax.plot(loads, lines[name], label=readable_name(name), marker=dots, markersize=6, **style)
     if loads.min() > 0 and loads.max() / loads.min() > 50:  # linear axes would crowd the small loads
         ax.set_xscale("log")
     axis = str(frame.index.name or "offered_load")
-    ax.set(xlabel=LOADS.get(axis) or words(axis).capitalize(), ylabel="Mean response (min)")
+    ax.set(xlabel=LOADS.get(axis) or readable_name(axis).capitalize(), ylabel="Mean response (min)")
     ax.legend()
     return fig, ax
 
@@ -94,16 +106,17 @@ def convergence(
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
     >>> runs = {name: [eo.minimize(objective, name, budget=10, rng=0)] for name in ("local", "random")}
-    >>> fig, ax = eo.plots.convergence(runs, ax=Figure())
+    >>> fig, ax = eo.plots.convergence(runs)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['local', 'random']
     """
     _validate.choice(band or "confidence", "band", ("confidence",))
     _validate.choice(against, "against", ("evaluations", "seconds"))
-    tables = {str(name): _runs(several, name, against) for name, several in _validate.by_name(runs, "runs").items()}
+    tables = {
+        str(name): _best_values(several, name, against) for name, several in _validate.by_name(runs, "runs").items()
+    }
     fig, ax = figure(ax=ax)
     places = categories(tables)
     for name, table in tables.items():
@@ -123,7 +136,7 @@ def convergence(
 
 
 def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
-    """Draw levels with their names, alternately left and right, as they may be close."""
+    """Draw horizontal lines at levels, with their names alternately left and right, as they may be close."""
     for k, (name, level) in enumerate(levels.items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
@@ -131,8 +144,8 @@ def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
         note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
 
 
-def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
-    """Return the best value so far with one column per run, indexed by evaluations or seconds."""
+def _best_values(runs: Any, name: str, against: str) -> pd.DataFrame:
+    """Return the best value so far, one column per run, indexed by evaluations or seconds; a last value is kept."""
     best, listed = [], runs if isinstance(runs, (list, tuple)) else [runs]
     frames: list[Any] = [getattr(run, "history", run) for run in listed]
     for frame in frames:
@@ -164,7 +177,7 @@ def regret_curves(
     curves : dict of str to array_like of shape (R, T)
         Regret of R replications after each of T steps, for example from `emsopt.optimizers.empirical_regret`.
     bounds : dict of str to array_like, optional
-        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
+        Upper bounds on the same quantity after each step, each of shape (T,), drawn in grey.
     label, against : str
         Labels of the vertical axis (the quantity with its unit) and of the horizontal axis.
 
@@ -202,11 +215,7 @@ def regret_curves(
 def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the share of answered calls with a response time of t or longer, against t.
 
-    A table prints it at 6, 8 and 10 min.
-
-    Parameters
-    ----------
-    evaluations : Evaluation or dict of str to Evaluation
+    A table in the figure has its values at 6, 8 and 10 min.
 
     Examples
     --------
@@ -219,14 +228,14 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     """
     named = _colours.named_evaluations(None, evaluations)
     thresholds = np.array([6.0, 8.0, 10.0])
-    end = 1.05 * max(_longest(named), *thresholds)
+    end = 1.05 * max(_longest_time(named), *thresholds)
     fig, ax = figure(ax=ax)
     for threshold in thresholds:
         ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
     for k, (name, e) in enumerate(named.items()):
         times = np.linspace(0, end, 600 if e.law is None else 150)  # steps, or a smooth curve that takes longer
         draw_line(ax, times, 100 * e.late_fraction(times), k, step="post" if e.law is None else None, label=name)
-        ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=look(k)["color"])
+        ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=line_style(k)["color"])
     whole_ticks(ax.xaxis, (1, 2, 5, 10))
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")
     ax.set(xlim=(0, end), ylim=(0, 103))
@@ -241,7 +250,7 @@ def response_histogram(
 ) -> tuple[Figure, Axes]:
     """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
     named = _colours.named_evaluations(None, evaluations)
-    longest = _longest(named)
+    longest = _longest_time(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax=ax)
@@ -250,14 +259,14 @@ def response_histogram(
     ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         # the late fraction falls with t, so its differences are negative
-        ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
+        ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **line_style(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")
     ax.set(xlim=(0, edges[-1]), ylim=(0, None))
     legend_above(ax, len(named))
     return fig, ax
 
 
-def _longest(named: Mapping[str, Evaluation]) -> float:
+def _longest_time(named: Mapping[str, Evaluation]) -> float:
     """Return the longest response time to draw (min): the largest 99.9th percentile of the evaluations."""
     # the longest would stretch the axis
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())

@@ -20,7 +20,7 @@ from ..errors._types import FloatArray
 from ..evaluators import Evaluation
 from ..maps import _colours
 from ..maps._colours import Value
-from ._style import AxesArray, AxLike, Style, bare, marker, new_figure, note, panels, styled
+from ._style import AxesArray, AxLike, Style, marker, new_figure, note, panels, remove_ticks, styled
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 
@@ -33,7 +33,7 @@ def deployments(
     *,
     value: Value = "response",
 ) -> tuple[Figure, AxesArray]:
-    """Draw static maps of deployments, the counterparts of `emsopt.maps.deployment_map`, with the same colour scale.
+    """Draw maps of deployments: atoms, stations and who answers, with the colours of `emsopt.maps.deployment_map`.
 
     Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all answered
     calls. The width of a line from a station to an atom shows the share of the atom's answered calls that the station
@@ -44,18 +44,16 @@ def deployments(
     city : City
         Needs ``atom_locations`` and ``site_locations``; ``atom_shapes`` are used if available.
     evaluations : Evaluation, or dict of str to Evaluation, optional
-        One, or several by the names that become titles, up to three side by side. Default: only demand and candidate
-        sites.
+        One, or several by the names that become titles. Default: only demand and candidate sites.
     value
         As for `emsopt.maps.deployment_map`.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> city = eo.datasets.load_st_paul()
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, axes = eo.plots.deployments(city, {"first nine": result}, ax=Figure())
+    >>> fig, axes = eo.plots.deployments(city, {"first nine": result})
     >>> axes.size
     1
     """
@@ -65,8 +63,8 @@ def deployments(
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])  # one scale for all maps
-    edges = _colours.edges_of(together)
-    cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING)
+    edges = _colours.colour_limits(together)
+    cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING_COLOUR)
     norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
@@ -84,7 +82,7 @@ def deployments(
 
 
 def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
-    """Return the figure, ``count`` axes and where the colour bar goes."""
+    """Return the figure, ``count`` axes, and keyword arguments that place the colour bar."""
     if ax is not None and not isinstance(ax, Figure):
         fig, axes = panels(count, (0, 0), ax=ax)
         return fig, axes, {"ax": list(axes)}
@@ -121,8 +119,8 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
     _, places = _colours.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
-        at, counts, fractions = _colours.by_place(city, evaluation)
-        i, j = _colours.drawn_pairs(fractions).T
+        at, counts, fractions = _colours.sum_by_place(city, evaluation)
+        i, j = _colours.pairs_to_draw(fractions).T
         drawn, thinness = fractions[i, j], _colours.line_thinness(city)
         opaque = np.tile(to_rgba(_colours.LINES), (len(drawn), 1))
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)  # faint where the share is small
@@ -173,7 +171,7 @@ def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
 def _frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
-    bare(ax)
+    remove_ticks(ax)
     km = 111.2 / aspect if city.geographic else 1  # the scale bar is in km, and 111.2 km are a degree of latitude
     wide = high[0] - low[0]
     wanted = 0.22 * wide * km

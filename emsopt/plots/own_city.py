@@ -1,4 +1,4 @@
-"""Figures of the user's own city: calls and units by hour, the calibrated model and the records, simulated drives."""
+"""Figures of the user's own city: calls and units by hour, the fitted model beside the log, simulated drives."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 
 from ..errors import InputError, _validate
 from ..maps import _colours
-from ._style import AxesArray, AxLike, bare, figure, legend_above, look, panels, styled
+from ._style import AxesArray, AxLike, figure, legend_above, line_style, panels, remove_ticks, styled
 
 if TYPE_CHECKING:
     from ..calls import BackTest, Fit, WeeklyProfile
     from ..operations import Operations
     from ..planning import Plan
 
-PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
+DAY_TYPES = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
 @styled()
@@ -27,10 +27,6 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
 
     Bands are two standard errors on either side, 2 √n / h for n calls in h hours observed; smaller differences may be
     chance.
-
-    Parameters
-    ----------
-    profile : emsopt.calls.WeeklyProfile
 
     Examples
     --------
@@ -43,13 +39,13 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     """
     fig, ax = figure((8, 4.5), ax)
     edges = np.arange(25)
-    for k, (name, days) in enumerate(PARTS.items()):
+    for k, (name, days) in enumerate(DAY_TYPES.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
         hours[hours == 0] = np.nan  # hours not observed have no rate; NaN leaves a gap in the line
         rates, error = calls / hours, 2 * np.sqrt(calls) / hours  # the deviation of a Poisson count n is √n
         low, high = (np.r_[band, band[-1]] for band in (np.maximum(rates - error, 0), rates + error))
-        ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **look(k))
-        ax.fill_between(edges, low, high, step="post", color=look(k)["color"], alpha=0.18, linewidth=0)
+        ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **line_style(k))
+        ax.fill_between(edges, low, high, step="post", color=line_style(k)["color"], alpha=0.18, linewidth=0)
     ax.set(xlabel="Hour of the day (h)", ylabel="Calls per hour", xlim=(0, 24), ylim=(0, None))
     ax.set_xticks(range(0, 25, 3))
     ax.legend(title="bands: two standard errors", loc="upper left")
@@ -60,12 +56,8 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
 def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 
-    Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if
-    there are several. A white dot marks an hour at whose start a unit arrives.
-
-    Parameters
-    ----------
-    plan : emsopt.planning.Plan
+    Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if there are
+    several. A white dot marks an hour at whose start a unit arrives.
 
     Examples
     --------
@@ -89,7 +81,7 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
         count = str(rows[row, hour]) if rows[row, hour] > 1 else ""
         mark = "●" if (names[row], plan.labels[hour]) in arrivals else ""
         ax.text(hour + 0.5, row + 0.5, count + mark, color="white", ha="center", va="center", fontsize=11)
-    bare(ax)
+    remove_ticks(ax)
     ax.set_yticks(np.arange(len(used)) + 0.5, names)
     every = max(1, round(hours / 12))  # about twelve labels, or they would overlap
     ax.set_xticks(np.arange(0, hours, every) + 0.5, [str(t) for t in plan.labels[::every]])
@@ -99,9 +91,9 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-SHOWN = 0.99  # share of the drives within the axes; the longest few would compress the others
-STEPS = 40  # finer classes would hold single drives
-PALE = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
+SHOWN_SHARE = 0.99  # share of the drives within the axes; the longest few would compress the others
+DISTANCE_CLASSES = 40  # finer classes would hold single drives
+PALE_COLOURS = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
 NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
 
@@ -109,11 +101,7 @@ NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out on
 def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw a two-dimensional histogram of recorded drives by distance and time, with the fitted law.
 
-    The line is the mean of the law, and four in five drives that start at home lie within the band.
-
-    Parameters
-    ----------
-    fit : emsopt.calls.Fit
+    The line is the mean of the law; by the law, four in five drives lie between the dashed lines.
 
     Examples
     --------
@@ -124,18 +112,19 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     'Distance from home (km)'
     """
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
-    farthest, longest = np.quantile(drives, SHOWN, axis=0)
+    farthest, longest = np.quantile(drives, SHOWN_SHARE, axis=0)
     fig, ax = figure((8, 5), ax)
-    edges = np.linspace(0, farthest, STEPS + 1), np.arange(np.ceil(longest) + 2) - 0.5  # logs often hold whole minutes
-    *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE)
+    # classes centred at whole minutes, which logs often hold
+    edges = np.linspace(0, farthest, DISTANCE_CLASSES + 1), np.arange(np.ceil(longest) + 2) - 0.5
+    *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE_COLOURS)
     fig.colorbar(mesh, ax=ax, label="Drives", shrink=0.8)
     distance = np.linspace(0, farthest, 200)
     mean, spread = fit.law.mean(distance), fit.law.spread
     # the line is the law's mean: the median of a lognormal is below it, by a factor e^(-spread² / 2)
     low, high = (mean * np.exp(z * spread - spread**2 / 2) for z in (-NORMAL_90, NORMAL_90))
-    ax.plot(distance, mean, label="law", **look(4) | {"linestyle": "-"})
-    ax.plot(distance, low, distance, high, linewidth=1, color=look(4)["color"], linestyle="--")
-    ax.plot([], [], linewidth=1, color=look(4)["color"], linestyle="--", label="four in five drives")
+    ax.plot(distance, mean, label="law", **line_style(4) | {"linestyle": "-"})
+    ax.plot(distance, low, distance, high, linewidth=1, color=line_style(4)["color"], linestyle="--")
+    ax.plot([], [], linewidth=1, color=line_style(4)["color"], linestyle="--", label="four in five drives")
     unit = "Distance from home (km)" if fit.roads is None else "Minutes at free flow"
     ax.set(xlabel=unit, ylabel="Recorded drive (min)", xlim=(0, farthest), ylim=(0, longest))
     ax.legend(loc="upper left")
@@ -148,10 +137,6 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
 
     Bars and dots are recorded. Ticks are modelled, with the interval of 90 % that chance allows; dots outside it are
     orange squares.
-
-    Parameters
-    ----------
-    report : emsopt.calls.BackTest
 
     Examples
     --------
@@ -166,7 +151,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     fig, axes = panels(3, (4.5, 4.4), ax=ax)
     shares = report.distribution
     at = np.arange(len(shares))
-    axes[0].bar(at, shares["recorded"], color=look(0)["color"], alpha=0.5, label="recorded")
+    axes[0].bar(at, shares["recorded"], color=line_style(0)["color"], alpha=0.5, label="recorded")
     _intervals(axes[0], at, shares, upright=True)
     every = max(1, len(shares) // 10)
     axes[0].set_xticks(at[::every], shares.index[::every])
@@ -177,7 +162,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
         _intervals(axis, at, table, upright=False)
         for which, shape, k in ((~outside, "o", 0), (outside, "s", 4)):
             axis.plot(
-                table["recorded"][which], at[which], shape, color=look(k)["color"], markersize=6, linestyle="none"
+                table["recorded"][which], at[which], shape, color=line_style(k)["color"], markersize=6, linestyle="none"
             )
         axis.set_yticks(at, table.index)
         axis.tick_params(axis="y", labelsize=8)
@@ -199,21 +184,10 @@ DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site
 
 @styled()
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the activity of each unit over time, from the drives that a simulation recorded.
+    """Draw the activity of each unit over time, from the drives that a simulation with ``trace=`` recorded.
 
-    Where a row is empty, the unit waits at a site or is off duty.
-
-    Parameters
-    ----------
-    result : emsopt.operations.Operations
-        Simulated with ``trace=``.
-    begin, hours : float
-        What to show: from which hour, and how many.
-
-    Raises
-    ------
-    InputError
-        If the result has no drives in these hours.
+    Shown are ``hours`` hours from hour ``begin``; raise InputError if no drive was recorded in them. Where a row is
+    empty, the unit waits at a site or is off duty.
 
     Examples
     --------
@@ -246,7 +220,12 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
     fig, ax = figure((11, 0.28 * len(result.sites) + 1.6), ax)
     for k, (name, (unit, first, until)) in enumerate(zip(DRIVES, spans, strict=True)):
         ax.barh(
-            unit, (until - first).clip(lower=0) / 60, left=first / 60, height=0.7, color=look(k)["color"], label=name
+            unit,
+            (until - first).clip(lower=0) / 60,
+            left=first / 60,
+            height=0.7,
+            color=line_style(k)["color"],
+            label=name,
         )
     ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))  # first unit on top
     ax.set_yticks(range(len(result.sites)))

@@ -2,8 +2,6 @@
 
 >>> import emsopt as eo
 >>> f = eo.problems.hartmann3()
->>> f
-<Problem hartmann3: 3 inputs, min -3.86278>
 >>> round(f([0.1, 0.55, 0.85]), 3)
 -3.861
 """

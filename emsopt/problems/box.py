@@ -1,10 +1,9 @@
 """`Box`: the domain of a function, with real, whole-number and categorical inputs.
 
-Methods work on the unit cube, and this module is the only place that scales and encodes inputs:
+Methods work on the unit cube, on which inputs are scaled and encoded:
 
 - A real input is scaled linearly from its bounds to [0, 1], with ``log=True`` its logarithm.
-- For a whole-number input with n values, [0, 1] is divided into n parts, one per value. Without ``log`` the parts are
-  equal: rounding therefore gives the first and the last value the same share as the others.
+- For a whole-number input with n values, [0, 1] is divided into n parts, one per value, without ``log`` equal ones.
 - An input whose lowest and highest value are equal is fixed, and has no coordinate on the cube.
 - A categorical input with two choices is encoded like a whole number. With n > 2 choices it has n coordinates on the
   cube, of which that of the choice is 1 and the others are 0, so that all choices are equally far apart; a point of the
@@ -27,16 +26,16 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 
 ROUNDING = 1e-9
 """Tolerance for points outside the box, relative to its width; such points are moved to the border."""
-WHOLE = 1e-6
+WHOLE_TOLERANCE = 1e-6
 """Tolerance for whole numbers; such points are rounded."""
-SAME = 1e-6
+POINT_TOLERANCE = 1e-6
 """Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
 TRIES = 10_000
 """Number of random points drawn to find one that the constraints allow."""
 MOST_LISTED = 100_000
 """Largest number of points of a box that are listed to count those that the constraints allow."""
-STEPS = (20, 10)
-"""Number of steps of a random walk: the first, plus the second per input."""
+WALK_STEPS = (20, 10)
+"""Steps of a random walk: the first number, plus the second for each input."""
 
 
 @dataclass(frozen=True)
@@ -113,11 +112,11 @@ class Categorical:
 
 Input: TypeAlias = Real | Integer | Categorical
 Bounds: TypeAlias = ArrayLike | Sequence[Any] | Mapping[str, Any]
-"""What ``bounds`` takes: an array, shape (d, 2), a sequence of inputs and pairs, a dict of them, or scipy's Bounds."""
+"""Type of ``bounds``: an array, shape (d, 2), a sequence of inputs and pairs, a dict of them, or scipy's Bounds."""
 
 
 def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input]]:
-    """Return names, lowest and highest values, (d, 2), and inputs; the first and last are empty for an array."""
+    """Return the names, the bounds, (d, 2), and the inputs of a box; an array has neither names nor inputs."""
     if hasattr(bounds, "lb"):  # scipy.optimize.Bounds, without importing scipy
         return (), _rows_of_scipy(bounds), []
     names: tuple[str, ...] = ()
@@ -144,7 +143,7 @@ def _rows_of_scipy(bounds: Any) -> FloatArray:
 
 
 def _input(one: Any, where: str) -> Input:
-    """Return an input of ``bounds``, a pair (low, high) as a `Real`; ``where`` is its name in messages."""
+    """Return one entry of ``bounds`` as an input: a pair (low, high) as a `Real`; ``where`` is its name in messages."""
     if isinstance(one, Input):
         return one
     pair = tuple(one) if np.iterable(one) and not isinstance(one, str) else ()
@@ -164,7 +163,7 @@ def _axes(one: Input, low: float, high: float) -> int:
 
 
 class Box:
-    """Box of all points within bounds. Inputs may be restricted to whole numbers or to choices.
+    """Set of the points within bounds and constraints; inputs may be whole numbers or choices.
 
     Parameters
     ----------
@@ -184,8 +183,7 @@ class Box:
     integers : tuple of int
         Indices of the whole-number inputs.
     dimension, coordinates : int
-        Number of inputs d, and number of coordinates of the unit cube, which differ if an input is fixed or has more
-        than two choices.
+        Number of inputs d, and of coordinates of the unit cube.
     sizes : list of int
         Number of coordinates of each input.
 
@@ -265,7 +263,7 @@ class Box:
         }
 
     def presented(self, x: FloatArray) -> Any:
-        """Return a point as the user writes it: values by name if the inputs have names, else the array itself."""
+        """Return a canonical point as users get it: a dict by name if the inputs have names, else the array itself."""
         return self.named(x) if self.names else x
 
     def call(self, function: Callable[..., Any], x: FloatArray) -> Any:
@@ -297,10 +295,10 @@ class Box:
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return a point as an array, shape (d,), with rounding errors removed; raise unless it is allowed."""
         if self.names and isinstance(x, Mapping):
-            x = self._by_index(x)
+            x = self._to_indices(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
-        point = self.inside(given, inputs=self.names)
-        fractions = self._whole & (np.abs(given - point) > WHOLE)
+        point = self.clip_inside(given, inputs=self.names)
+        fractions = self._whole & (np.abs(given - point) > WHOLE_TOLERANCE)
         if fractions.any():
             k = int(fractions.argmax())
             name = self.names[k] if self.names else f"input {k}"
@@ -309,7 +307,7 @@ class Box:
             raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
         return point
 
-    def _by_index(self, x: Mapping[str, Any]) -> list[Any]:
+    def _to_indices(self, x: Mapping[str, Any]) -> list[Any]:
         """Convert a dict from name to value to a list in the order of the inputs, with the indices of choices."""
         if set(x) != set(self.names):
             raise InputError(f"`x` must have the inputs {', '.join(self.names)}; got {', '.join(map(str, x))}.")
@@ -320,8 +318,8 @@ class Box:
             values.append(one.choices.index(x[name]) if one.choices else x[name])
         return values
 
-    def inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
-        """Return points, (..., d), with whole numbers rounded; raise if one is outside; ``box`` is the box's name."""
+    def clip_inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
+        """Return points, (..., d), clipped to the bounds and whole numbers rounded; raise if one is clearly outside."""
         low, high = self.bounds.T
         slack = ROUNDING * np.where(high > low, high - low, np.abs(high))  # a fixed input has no width
         outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
@@ -335,7 +333,7 @@ class Box:
     def sample(self, *, rng: Rng = None) -> FloatArray:
         """Draw a point, (d,), uniformly from the allowed points of the box (log-uniformly in inputs with ``log``)."""
         rng = _validate.generator(rng)
-        x = self.tried(rng)
+        x = self.try_sample(rng)
         if x is None:
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
@@ -344,8 +342,8 @@ class Box:
             )
         return x
 
-    def tried(self, rng: np.random.Generator) -> FloatArray | None:
-        """Draw a point as `sample` does, or return None if the constraints allow none of ``TRIES`` points."""
+    def try_sample(self, rng: np.random.Generator) -> FloatArray | None:
+        """Draw a point, (d,), as `sample` does; return None if the constraints allow none of ``TRIES`` points."""
         for _ in range(TRIES):
             x = self._scale(rng.random(self.dimension))
             if self.allows(x):
@@ -353,20 +351,20 @@ class Box:
         return None
 
     def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
-        """Draw an allowed point by a random walk (hit-and-run, Smith 1984) from one of the ``known`` allowed points.
+        """Draw an allowed point, (d,), by a random walk (hit-and-run, Smith 1984) from one of the ``known`` ones.
 
         A step draws a direction, in all inputs or in one, and then points on the line through the current point until
         one is allowed. Each refused point becomes the end of the line on its side (Neal 2003).
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
         share = self._share(x)
-        for step in range(STEPS[0] + STEPS[1] * d):
+        for step in range(WALK_STEPS[0] + WALK_STEPS[1] * d):
             direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
             with np.errstate(divide="ignore", invalid="ignore"):
                 # an input that does not move sets no end
                 ends = np.sort([-share / direction, (1 - share) / direction], axis=0)[:, direction != 0]
             low, high = ends[0].max(), ends[1].min()
-            while high - low > SAME:  # a shorter line is the point itself, and the step is given up
+            while high - low > POINT_TOLERANCE:  # a shorter line is the point itself, and the step is given up
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
                 if self.allows(there := self._scale(moved)):
@@ -391,7 +389,7 @@ class Box:
         return np.reshape([x if self.allows(x) else draw() for x in points], (n, self.dimension))
 
     def to_unit(self, x: ArrayLike) -> FloatArray:
-        """Encode points, (..., d), on the unit cube, (..., coordinates), whole numbers in the middle of their parts."""
+        """Encode points, (..., d), on the unit cube, (..., coordinates); whole numbers in the middle of their part."""
         x = np.array(x, dtype=float)
         unit = self._share(x)
         if set(self.sizes) == {1}:  # the usual case, without the detour by parts

@@ -1,4 +1,4 @@
-"""Standard test functions, unscaled and on their usual boxes. All are minimised, except `decaying_wave`.
+"""Standard test functions on their usual boxes. All are minimised, except `decaying_wave`.
 
 ``decaying_wave``    1 input, a decaying oscillation; example from the BOKE paper; maximised
 ``forrester``        1 input, one local minimum besides the global one
@@ -10,8 +10,7 @@
 ``ackley6``          6 inputs, a narrow hole in a rippled plain
 ``levy6``            6 inputs, ripples along every axis
 
-Sphere and Ackley have their minimum at the centre of the box, which favours methods that start there. All functions
-take ``noise_sd``, the standard deviation of the noise on each value, and ``rng``, its source of randomness.
+Sphere and Ackley have their minimum at the centre of the box, which favours methods that start there.
 
 References
 ----------
@@ -109,14 +108,12 @@ DOC = """Return {what}.
     --------
     >>> import emsopt as eo
     >>> f = eo.problems.{name}()
-    >>> f.sense, f.best_value
-    ({sense!r}, {best!r})
-    >>> bool(abs(f(f.best_x) - f.best_value) < 1e-12)
-    True
+    >>> f.sense, bool(abs(f(f.best_x) - f.best_value) < 1e-12)
+    ({sense!r}, True)
     """
 
 
-def _standard(
+def _problem_factory(
     name: str,
     function: Callable[[FloatArray], FloatArray],
     bounds: list[tuple[float, float]],
@@ -125,7 +122,7 @@ def _standard(
     what: str,
     sense: str = "min",
 ) -> Callable[..., Problem]:
-    """Return the public function that makes the problem of this name."""
+    """Return a function that makes this problem, with a docstring from ``DOC``; ``what`` describes it there."""
 
     def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
         return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)
@@ -136,10 +133,10 @@ def _standard(
     return make
 
 
-forrester = _standard(
+forrester = _problem_factory(
     "forrester", _forrester, [(0, 1)], -6.020740055767083, [0.75724876], "(6x - 2)² sin(12x - 4) on [0, 1]"
 )
-decaying_wave = _standard(
+decaying_wave = _problem_factory(
     "decaying_wave",
     _decaying_wave,
     [(0, 1)],
@@ -148,10 +145,10 @@ decaying_wave = _standard(
     "-exp(-1.4 x) cos(3.5 π x) on [0, 1], equation (3.5) of the BOKE paper",
     sense="max",
 )
-goldstein_price = _standard(
+goldstein_price = _problem_factory(
     "goldstein_price", _goldstein_price, [(-2, 2)] * 2, 3.0, [0, -1], "the Goldstein-Price function on [-2, 2]²"
 )
-six_hump_camel = _standard(
+six_hump_camel = _problem_factory(
     "six_hump_camel",
     _camel,
     [(-3, 3), (-2, 2)],
@@ -159,7 +156,7 @@ six_hump_camel = _standard(
     [0.08984201, -0.7126564],
     "(4 - 2.1 x1² + x1⁴/3) x1² + x1 x2 + (4 x2² - 4) x2² on [-3, 3] x [-2, 2], with a second optimum by symmetry",
 )
-hartmann3 = _standard(
+hartmann3 = _problem_factory(
     "hartmann3",
     _hartmann,
     [(0, 1)] * 3,
@@ -167,7 +164,7 @@ hartmann3 = _standard(
     [0.11458888, 0.5556489, 0.85254698],
     "the Hartmann function of 3 inputs on [0, 1]³",
 )
-hartmann6 = _standard(
+hartmann6 = _problem_factory(
     "hartmann6",
     _hartmann,
     [(0, 1)] * 6,
@@ -175,11 +172,11 @@ hartmann6 = _standard(
     [0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165162, 0.65730054],
     "the Hartmann function of 6 inputs on [0, 1]⁶",
 )
-rosenbrock4 = _standard(
+rosenbrock4 = _problem_factory(
     "rosenbrock4", _rosenbrock, [(-5, 10)] * 4, 0.0, [1] * 4, "Σ 100 (x_{k+1} - x_k²)² + (1 - x_k)² on [-5, 10]⁴"
 )
-sphere6 = _standard("sphere6", _sphere, [(-5.12, 5.12)] * 6, 0.0, [0] * 6, "Σ x_k² on [-5.12, 5.12]⁶")
-ackley6 = _standard(
+sphere6 = _problem_factory("sphere6", _sphere, [(-5.12, 5.12)] * 6, 0.0, [0] * 6, "Σ x_k² on [-5.12, 5.12]⁶")
+ackley6 = _problem_factory(
     "ackley6", _ackley, [(-32.768, 32.768)] * 6, 0.0, [0] * 6, "the Ackley function on [-32.768, 32.768]⁶"
 )
-levy6 = _standard("levy6", _levy, [(-10, 10)] * 6, 0.0, [1] * 6, "the Levy function on [-10, 10]⁶")
+levy6 = _problem_factory("levy6", _levy, [(-10, 10)] * 6, 0.0, [1] * 6, "the Levy function on [-10, 10]⁶")

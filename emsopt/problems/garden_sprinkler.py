@@ -48,9 +48,8 @@ BEST = {
     "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
 }
 """Sense, best known value and a point that attains it, by output. Consumption and range are best where the head does
-not turn; the inputs that only affect its rotation are then arbitrary. The points for range and speed keep a small
-distance from the discontinuity next to the optimum, to be safe from rounding errors; this changes the value by less
-than 1e-6."""
+not turn, whatever the inputs that only affect its rotation. The points for range and speed keep a small distance from
+the discontinuity next to the optimum, because of rounding errors; this changes the value by less than 1e-6."""
 
 
 def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
@@ -70,9 +69,8 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
     Examples
     --------
     >>> import emsopt as eo
-    >>> f = eo.problems.sprinkler("range")
-    >>> f.sense, f.dimension
-    ('max', 8)
+    >>> eo.problems.sprinkler("range")
+    <Problem sprinkler range: 8 inputs, max 8.33576>
     """
     column = list(BEST).index(_validate.choice(output, "output", tuple(BEST)))
     function = partial(_output, column)  # which can be pickled, unlike a lambda
@@ -95,7 +93,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
 def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second and the speed of the jet, also relative to the nozzle (m/s); pressure in Pa."""
+    """Return turns per second, and the jet's speed over ground and relative to the nozzle (m/s); pressure in Pa."""
     # an empirical law for a hose in mm and flows in l/min, hence 60 000²
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c

@@ -21,13 +21,11 @@ class Problem:
     function : callable
         Takes points (n, d); returns noise-free values (n,).
     bounds : ndarray, shape (d, 2)
-        Lowest and highest value of each input. May be given in any form without names that `Box` takes.
-    sense : str
-        "min" or "max": whether the function is to be minimised (`emsopt.minimize`) or maximised (`emsopt.maximize`).
-    best_value : float or None
-        Best known noise-free value, or None if unknown.
-    best_x : ndarray, shape (d,), or None
-        A point that attains the best known value.
+        Lowest and highest value of each input; given in any form without names that `Box` takes.
+    sense : {"min", "max"}
+        Whether the function is to be minimised (`emsopt.minimize`) or maximised (`emsopt.maximize`).
+    best_value, best_x : float or None, ndarray of shape (d,) or None
+        Best known noise-free value, and a point that attains it; None if unknown.
     noise_sd : float
         Standard deviation of the Gaussian noise on each value.
     rng : Generator
@@ -95,12 +93,12 @@ class Problem:
         return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)  # None draws a number
 
     def exact(self, x: ArrayLike) -> float | FloatArray:
-        """Return the value at a point, or at each row, without noise."""
+        """Return the value at a point, shape (d,), or at each row, shape (n, d), without noise."""
         points, d = _validate.floats(x, "x"), self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got shape {points.shape}.")
         # rounds whole-number inputs, which a method may have left between two values
-        rows = np.atleast_2d(self.space.inside(points, f"the box of {self.name}", self.variables))
+        rows = np.atleast_2d(self.space.clip_inside(points, f"the box of {self.name}", self.variables))
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:
             wanted = f"must take points, shape (n, {d}), and return their values, shape (n,)"
@@ -115,12 +113,8 @@ class Problem:
 
         Examples
         --------
-        >>> oven = Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180])
-        >>> f = oven.on_unit_cube()
-        >>> f
+        >>> Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180]).on_unit_cube()
         <Problem oven: 1 inputs, max 0>
-        >>> f.best_x, f([0.5])
-        (array([0.3]), -400.0)
         """
         low, width = self.bounds[:, 0], np.ptp(self.bounds, axis=1)
         sign = 1.0 if self.sense == "max" else -1.0

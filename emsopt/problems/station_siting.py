@@ -1,13 +1,7 @@
 r"""Siting of stations in the plane: the inputs are coordinates, not a choice from a list of sites.
 
-========  ==================================================================================================
-input     meaning
-========  ==================================================================================================
-x_1, y_1  location of the first station: longitude and latitude, or kilometres east and north
-...       and so on for each station, 2 p inputs in all
-========  ==================================================================================================
-
-The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response of the
+Each station has two inputs: longitude and latitude, or kilometres east and north. The domain is the bounding box of the
+city's atoms, repeated for each station. The value is the mean response of the
 hypercube model, exact up to 12 stations, with one unit at each station. Travel times are a line in the straight-line
 distance, fitted to the city's table, and therefore ignore local features such as rivers and motorways. The turnout time
 of every station is the average over the city's listed sites, and the service time of every call is
@@ -32,7 +26,7 @@ from ..evaluators.by_name import values
 from .problem import Problem
 
 TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Function from straight-line distances (km) to travel times (min)."""
+"""A function from straight-line distances (km) to travel times (min)."""
 
 
 def siting(city: City, stations: int) -> Problem:
@@ -44,10 +38,7 @@ def siting(city: City, stations: int) -> Problem:
     Examples
     --------
     >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(rng=0).scaled(0.05)
-    >>> f = siting(city, 2)
-    >>> f
-    <Problem siting: 4 inputs, min>
+    >>> f = siting(eo.datasets.grid_city(rng=0).scaled(0.05), 2)
     >>> round(f([2.5, 5.0, 7.5, 5.0]), 2), round(f([5.0, 5.0, 5.0, 5.0]), 2)
     (6.98, 7.67)
     """
@@ -56,7 +47,7 @@ def siting(city: City, stations: int) -> Problem:
     low, high = atoms.min(axis=0), atoms.max(axis=0)
 
     def value(x: FloatArray) -> float:
-        there = _with_stations(city, x.reshape(p, 2), law)
+        there = _replace_sites(city, x.reshape(p, 2), law)
         return float(values(there, np.arange(p)[None])[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
@@ -81,23 +72,23 @@ def sited_city(city: City, x: ArrayLike) -> City:
     if len(stations) == 0 or len(stations) % 2:
         raise InputError(f"`x` must hold two coordinates per station; got {len(stations)} numbers.")
     stations = stations.reshape(-1, 2)
-    return _with_stations(city, stations, fitted_travel_time(city)).replace(
+    return _replace_sites(city, stations, fitted_travel_time(city)).replace(
         atom_shapes=city.atom_shapes  # dropped before, and unchanged
     )
 
 
 def fitted_travel_time(city: City) -> TravelTime:
-    """Return a line, at least 0, fitted to the city's travel times (min) against straight-line distance (km)."""
-    km = _crow_km(city, _locations(city, "site_locations"))
+    """Return a linear function, but at least 0, fitted to travel times (min) against straight-line distances (km)."""
+    km = _straight_km(city, _locations(city, "site_locations"))
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)  # a fitted intercept may be negative
 
 
-def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
-    """Return the city with the given stations as sites. Outlines are dropped, because checking them takes long."""
+def _replace_sites(city: City, stations: FloatArray, law: TravelTime) -> City:
+    """Return the city with stations, (p, 2), as sites. Outlines are dropped, because checking them takes long."""
     p = len(stations)
     return city.replace(
-        travel_times=law(_crow_km(city, stations)),
+        travel_times=law(_straight_km(city, stations)),
         turnout_times=np.full(p, city.turnout_times.mean()),
         service_times=city.mean_service_time,  # no listed site is left to have its own
         travel_cv=np.mean(city.travel_cv),
@@ -109,14 +100,14 @@ def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
     )
 
 
-def _crow_km(city: City, places: FloatArray) -> FloatArray:
+def _straight_km(city: City, places: FloatArray) -> FloatArray:
     """Return the straight-line distances (km) from each of p places to each atom, shape (p, M)."""
     distance = travel.great_circle_km if city.geographic else travel.plane_km
     return distance(places, _locations(city, "atom_locations"))
 
 
 def _locations(city: City, name: str) -> FloatArray:
-    """Return the locations of the city's atoms or sites; raise if it has none."""
+    """Return the locations of the city's atoms or sites, (n, 2); raise if it has none."""
     locations: FloatArray | None = getattr(check_city(city), name)
     if locations is None:
         raise InputError(f"`city` must have `{name}`, because siting computes distances from them.")

@@ -7,8 +7,6 @@ determines the cost of an evaluation and is kept small.
 
 The models use a fixed sample of 2,000 of the 6,497 or 20,640 rows, and an evaluation takes about a second. The folds
 and the random seeds of the models are fixed: a point always has the same value, and is evaluated only once per session.
-
-scikit-learn (and, for XGBoost, xgboost) is loaded when a point is first evaluated.
 """
 
 from functools import cache
@@ -21,8 +19,8 @@ from ..errors import MissingDependencyError, _validate
 from ..errors._types import FloatArray
 from .problem import Problem
 
-ROWS, SAMPLE_SEED, FOLDS = 2000, 0, 5
-DATA = {"wine": "quality", "california": "MedHouseVal"}
+SAMPLE_SIZE, SAMPLE_SEED, FOLDS = 2000, 0, 5
+TARGET_COLUMNS = {"wine": "quality", "california": "MedHouseVal"}
 """Data sets by name, each with the column to predict."""
 
 RANGES = {
@@ -43,7 +41,7 @@ RANGES = {
         "min_child_weight": (0.0, 10.0),
     },
 }
-WHOLE = ("n_estimators", "max_depth", "min_samples_split")
+WHOLE_NUMBERS = ("n_estimators", "max_depth", "min_samples_split")
 
 
 def forest_tuning(data: str = "wine") -> Problem:
@@ -54,9 +52,8 @@ def forest_tuning(data: str = "wine") -> Problem:
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.forest_tuning("wine")
-    >>> problem.dimension, problem.sense
-    (5, 'max')
+    >>> eo.problems.forest_tuning("wine")
+    <Problem forest on wine: 5 inputs, max>
     """
     return _problem("forest", data)
 
@@ -69,9 +66,8 @@ def xgboost_tuning(data: str = "wine") -> Problem:
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.xgboost_tuning("wine")
-    >>> problem.dimension, problem.sense
-    (7, 'max')
+    >>> eo.problems.xgboost_tuning("wine")
+    <Problem xgboost on wine: 7 inputs, max>
     """
     if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
@@ -79,14 +75,14 @@ def xgboost_tuning(data: str = "wine") -> Problem:
 
 
 def _problem(model: str, data: str) -> Problem:
-    """Return the problem of tuning a model."""
-    _validate.choice(data, "data", tuple(DATA))
+    """Return the problem of tuning a model, a key of ``RANGES``, on a data set, a key of ``TARGET_COLUMNS``."""
+    _validate.choice(data, "data", tuple(TARGET_COLUMNS))
     names = tuple(RANGES[model])
 
     def function(points: FloatArray) -> list[float]:
         return [_score(model, tuple(x.tolist()), data) for x in points]  # hashable, for the cache
 
-    integers = [k for k, name in enumerate(names) if name in WHOLE]
+    integers = [k for k, name in enumerate(names) if name in WHOLE_NUMBERS]
     return Problem(
         f"{model} on {data}", function, list(RANGES[model].values()), "max", variables=names, integers=integers
     )
@@ -94,12 +90,12 @@ def _problem(model: str, data: str) -> Problem:
 
 @cache
 def _score(model: str, values: tuple[float, ...], data: str) -> float:
-    """Return the mean R² of five folds; cached, because all methods of a study start from the same points."""
+    """Return the mean R² over the folds; cached, because all methods of a study start from the same points."""
     from sklearn.model_selection import KFold, cross_val_score  # slow to import, and needed only for an evaluation
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
     settings = {
-        name: int(value) if name in WHOLE else value * (abs(value) >= least)
+        name: int(value) if name in WHOLE_NUMBERS else value * (abs(value) >= least)
         for name, value in zip(RANGES[model], values, strict=True)
     }
     if model == "forest":
@@ -113,17 +109,17 @@ def _score(model: str, values: tuple[float, ...], data: str) -> float:
 
 @cache
 def _rows(data: str) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and target of the fixed sample."""
+    """Return the inputs, (2000, k), and the target of the fixed sample of a data set."""
     X, y = _table(data)
     import pandas as pd
 
-    kept = pd.RangeIndex(len(y)).to_series().sample(ROWS, random_state=SAMPLE_SEED).to_numpy()
+    kept = pd.RangeIndex(len(y)).to_series().sample(SAMPLE_SIZE, random_state=SAMPLE_SEED).to_numpy()
     return X[kept], y[kept]
 
 
 def _table(data: str) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and target of all rows."""
+    """Return the inputs, (n, k), and the target of all rows of a data set."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))
-    return table.drop(columns=DATA[data]).to_numpy(), table[DATA[data]].to_numpy(dtype=float)
+    return table.drop(columns=TARGET_COLUMNS[data]).to_numpy(), table[TARGET_COLUMNS[data]].to_numpy(dtype=float)

@@ -1,1 +1,1 @@
-"""Models of a function that is costly to evaluate."""
+"""Models of an unknown function from its values at some points: Gaussian processes, kernel regression, horseshoe."""

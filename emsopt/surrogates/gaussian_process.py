@@ -15,7 +15,7 @@ k            ``kernel``        any scikit-learn kernel
 
 `fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is
 profiled out, that is, replaced by its maximum-likelihood value. Each training step costs O(n³), which is practical
-for hundreds of points, not thousands.
+for hundreds of points.
 """
 
 from dataclasses import dataclass, replace
@@ -52,9 +52,9 @@ class GaussianProcess:
     coefficients: FloatArray
 
     def predict(self, X: ArrayLike, prior: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the noise-free function, equations (14) and (15), each (m,).
+        """Return posterior mean and variance of the noise-free function at points, (m, N), each (m,): (14) and (15).
 
-        ``X`` are points, shape (m, N), and ``prior`` the prior mean at them, shape (m,) or a number.
+        ``prior`` is the prior mean at the points, shape (m,) or a number.
         """
         across = self.kernel(X, self.X)
         explained = solve_triangular(self.factor, across.T, lower=True, check_finite=False)
@@ -63,7 +63,10 @@ class GaussianProcess:
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
     def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return mean and variance, (m,), and their gradients, (m, N), for prior mean 0; not for deployments."""
+        """Return mean and variance at points, (m,), and their gradients, (m, N), for a prior mean of 0.
+
+        The kernel needs a method ``with_slopes``, which that of deployments lacks.
+        """
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T
@@ -84,7 +87,7 @@ class GaussianProcess:
         points = np.vstack([self.X, x])
         return replace(self, X=points, residuals=residuals, factor=factor, coefficients=_solve(factor, residuals))
 
-    def solved(self, values: FloatArray) -> FloatArray:
+    def solve(self, values: FloatArray) -> FloatArray:
         """Return (K + ν I)⁻¹ times ``values``, shape (n,) or (n, k)."""
         return _solve(self.factor, values)
 
@@ -117,9 +120,7 @@ def condition(
     noise_ratio: float = 1e-6,
     amplitude: float | None = None,
 ) -> GaussianProcess:
-    """Condition a Gaussian process on data, with given hyperparameters.
-
-    Raise ConvergenceError if K + ν I is numerically singular.
+    """Condition a Gaussian process on data; raise ConvergenceError if K + ν I is numerically singular.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def fit(
     steps: int = 50,
     amplitude: float | None = None,
 ) -> GaussianProcess:
-    """Condition a Gaussian process on data, with hyperparameters that maximise the marginal likelihood.
+    """Condition a Gaussian process on data, with hyperparameters of (locally) largest marginal likelihood.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def fit(
         Starting value and bounds of ν; equal bounds keep it fixed.
     spread : float
         For a hyperparameter with several elements, such as location weights: prior standard deviation of the
-        logarithms of the elements around their common mean. A finite value prevents overfitting.
+        logarithms of the elements around their common mean, against overfitting.
     steps : int
         Maximum number of L-BFGS-B iterations.
 
@@ -211,8 +212,8 @@ def _negative_log_likelihood(
 ) -> tuple[float, FloatArray]:
     """Return the negative log marginal likelihood and its gradient; 1e25 and zero where K + ν I is singular."""
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
-    if hasattr(kernel, "contracted"):  # no array of shape (n, n, number of hyperparameters)
-        K, contract = kernel.contracted(X)
+    if hasattr(kernel, "with_gradient"):  # no array of shape (n, n, number of hyperparameters)
+        K, contract = kernel.with_gradient(X)
     else:
         K, gradient = kernel(X, eval_gradient=True)
         contract = lambda S: np.tensordot(S, gradient, 2)
@@ -233,7 +234,7 @@ def _negative_log_likelihood(
 
 
 def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the points and the values minus the prior mean."""
+    """Return the points, (n, N), and the values minus the prior mean, (n,), checked."""
     points = np.asarray(X)
     if points.ndim != 2:
         raise InputError(f"`X` must have shape (n, N), one row per point; got shape {points.shape}.")

@@ -17,11 +17,8 @@ k_f          -                   Matérn 5/2 between contexts, one lengthscale p
 ===========  ==================  =============================================================================
 
 The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the *mean* prior
-variance equal to 1. A row takes two sparse solves. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern`
-computes rows, variances and draws when asked, on networks of any size.
-
-The weight 1 / length is unbounded, and one very short edge would dominate all other weights. Lengths below 1 m
-therefore count as 1 m.
+variance equal to 1. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern` computes rows, variances and draws
+when they are needed, on networks of any size. Lengths below 1 m count as 1 m, or one very short edge would dominate.
 
 **Selected inversion** gives the diagonal of the inverse of a large sparse matrix. With P A Pᵀ = L D Lᵀ, the entries of
 Z = A⁻¹ on the pattern of L follow from its last column to its first (Takahashi, Fagan and Chen 1973),
@@ -60,12 +57,8 @@ ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matri
 def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
     """Return B Bᵀ, the incidence Laplacian of the line graph, by (132) and (133) of the module's paper.
 
-    Parameters
-    ----------
-    lengths : array_like, shape (E,)
-        Length of every edge in metres, positive. Lengths below 1 m count as 1 m.
-    connections : array_like of int, shape (C, 2)
-        Legal turns, one row per turn: the index of the edge before the turn and of the edge after it.
+    ``lengths``, (E,), are those of the edges in metres, positive. ``connections``, (C, 2), has one row per legal turn:
+    the indices of the edges before and after it.
 
     Examples
     --------
@@ -120,7 +113,7 @@ class GraphMatern:
         self.matrix: Any = sparse.csr_array(laplacian + SHIFT * sparse.eye_array(self.n_edges))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without the factorisation, which cannot be pickled."""
+        """Return the attributes without the factorisation, which cannot be pickled."""
         return {key: value for key, value in vars(self).items() if key != "_factor"}
 
     @cached_property
@@ -153,8 +146,8 @@ class GraphMatern:
     def within(self, edges: IntArray, halo: int = HALO) -> FloatArray:
         """Return nearly exact covariances of k edges that lie together, shape (k, k).
 
-        The result is positive semi-definite, and its variances are exact. Paths that leave a ``halo`` of turns do not
-        count.
+        The result is positive semi-definite, and its variances are exact. Edges more than ``halo`` turns away have no
+        influence.
         """
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
@@ -182,7 +175,7 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 def _factorise(matrix: Any) -> SuperLU:
-    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
+    """Return a sparse LU factorisation of a symmetric matrix that needs no pivoting."""
     # SuperLU then pivots on the diagonal and orders rows as columns, on which selected inversion relies
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
@@ -200,7 +193,7 @@ def _inverse_square_diagonal(matrix: Any) -> FloatArray:
 
 
 def _inverse_diagonal(matrix: Any) -> Any:
-    """Return the diagonal of the inverse of a symmetric matrix."""
+    """Return the diagonal of the inverse of a symmetric sparse matrix, (E,), by selected inversion."""
     factor = _factorise(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
@@ -255,7 +248,7 @@ class ContextKernel:
 
     @cached_property
     def graph(self) -> FloatArray | GraphMatern:
-        """The graph kernel k_G."""
+        """The graph kernel k_G of the road edges, from ``make_graph``."""
         return self.make_graph()
 
     def covariance(self) -> FloatArray:
@@ -264,22 +257,22 @@ class ContextKernel:
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)
         for rows in _blocks(n):
-            product, alone = self._on_contexts(X[rows], X)
+            product, alone = self._context_kernels(X[rows], X)
             on_graph = graph[np.ix_(edges[rows], edges)]
             K[rows] = self.outputscale * (self.share * on_graph * product + (1 - self.share) * alone)
         return K
 
     def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
-        """Return the covariances of arms at some contexts, (k, d), with others at theirs, (m, d): shape (k, m)."""
-        return self.with_graph(self._graph_between(arms, others), contexts, their_contexts)
+        """Return the covariances of k arms at contexts, (k, d), with m others at theirs, (m, d): shape (k, m)."""
+        return self.combine_kernels(self._graph_kernel(arms, others), contexts, their_contexts)
 
-    def with_graph(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
+    def combine_kernels(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
         """Return the covariances between contexts, (k, d) and (m, d), whose graph kernel is given, shape (k, m)."""
-        product, alone = self._on_contexts(contexts, their_contexts)
+        product, alone = self._context_kernels(contexts, their_contexts)
         return self.outputscale * self.share * graph * product + self.outputscale * (1 - self.share) * alone
 
-    def _on_contexts(self, contexts: FloatArray, their_contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return k_f and k_f' between contexts."""
+    def _context_kernels(self, contexts: FloatArray, their_contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return k_f and k_f' between contexts, (k, d) and (m, d), each of shape (k, m)."""
         product, alone = self.lengthscales
         K = matern(contexts / product, their_contexts / product)
         return K, K if np.array_equal(product, alone) else matern(contexts / alone, their_contexts / alone)
@@ -287,9 +280,9 @@ class ContextKernel:
     def slope(
         self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
     ) -> FloatArray:
-        """Return the gradient, (k, d), of the sum of ``weights``, (k, m), times covariances, for ``contexts``."""
+        """Return the gradient by ``contexts``, (k, d), of the sum of ``weights``, (k, m), times covariances."""
         total = np.zeros(contexts.shape)
-        product: FloatArray | float = self.outputscale * self.share * self._graph_between(arms, others)
+        product: FloatArray | float = self.outputscale * self.share * self._graph_kernel(arms, others)
         for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):
             z = _distance(contexts / scale, their_contexts / scale)
             # derivative of the Matérn 5/2 kernel by half the squared distance
@@ -297,7 +290,7 @@ class ContextKernel:
             total += (pull.sum(axis=1)[:, None] * contexts - pull @ their_contexts) / np.square(scale)
         return total
 
-    def _graph_between(self, arms: IntArray, others: IntArray) -> FloatArray:
+    def _graph_kernel(self, arms: IntArray, others: IntArray) -> FloatArray:
         graph = self.graph
         if isinstance(graph, GraphMatern):
             return graph.rows(arms % graph.n_edges, others % graph.n_edges)
@@ -311,5 +304,5 @@ def matern(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _distance(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return √5 times the distances of rows."""
+    """Return √5 times the distances between rows, (k, d) and (m, d): shape (k, m)."""
     return np.sqrt(5 * sum(np.square(a[:, None] - b) for a, b in zip(left.T, right.T, strict=True)))

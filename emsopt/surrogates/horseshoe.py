@@ -20,14 +20,13 @@ The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all 
 (Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn in O(n² D) (Bhattacharya,
 Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor.
 
-The prior treats all coefficients alike and shrinks them towards zero. The results therefore depend on the scale of the
-features and on the mean of y: call `standardize` first. There is no intercept; centring replaces it (which corresponds
-to a flat prior on it).
+The results depend on the scale of the features and on the mean of y: call `standardize` first. There is no intercept;
+centring replaces it (which corresponds to a flat prior on it).
 
 Limits. With collinear features a chain moves slowly between equally good fits, and averages over a short chain can
 be far from the posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated. The
-improper prior of σ² requires at least one observation that differs from the rest. Prior variances are bounded at
-`WIDEST` times σ².
+improper prior of σ² requires at least one observation that differs from the rest. Prior variances are at most
+``MAX_PRIOR`` times σ².
 
 References
 ----------
@@ -49,13 +48,13 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 __all__ = ["Horseshoe", "sample"]
 
 NOISE_PRIOR = 0.0, 0.0  # shape and scale of the inverse-gamma prior of σ²; zeros give 1/σ²
-WIDEST = 1e10  # upper bound of prior variances divided by σ²; beyond it the matrix is singular for noise-free values
-SMALLEST, LARGEST = 1e-100, 1e100  # bounds of variances, which avoid overflow without affecting the draws
+MAX_PRIOR = 1e10  # upper bound of prior variances divided by σ²; beyond it the matrix is singular for noise-free values
+MIN_VARIANCE, MAX_VARIANCE = 1e-100, 1e100  # bounds of variances, which avoid overflow without affecting the draws
 
 
 @dataclass(frozen=True, eq=False)
 class Horseshoe:
-    """State of the Gibbs chain: one draw of all variables of the module's table. `sample` continues the chain from it.
+    """State of the Gibbs chain: one draw of all variables of the module's table.
 
     Examples
     --------
@@ -87,26 +86,23 @@ def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng
     X, y : array_like, shapes (n, D) and (n,)
         Features and observations, used without scaling (call `standardize` first). C order is fastest.
     sweeps : int
-        Each updates all variables once.
-    rng : int or Generator, optional
+        Number of sweeps; each updates all variables once.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 3))
-    >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(60)
-    >>> state = sample(Horseshoe.start(3), X, y, sweeps=100, rng=0)
+    >>> X = np.random.default_rng(0).standard_normal((60, 3))
+    >>> state = sample(Horseshoe.start(3), X, 2 * X[:, 0], sweeps=100, rng=0)
     >>> bool(abs(state.coef[0] - 2) < 0.2)
     True
     """
     X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
     rng = _validate.generator(rng)
     (n, D), (shape, scale) = X.shape, NOISE_PRIOR
-    draw = _draw_fast if n < D else _draw_cholesky
+    draw = _draw_bhattacharya if n < D else _draw_cholesky
     noise, local, local_aux = state.noise_variance, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
     for _ in range(sweeps):
-        prior = np.clip(local * overall, SMALLEST, WIDEST)  # Σ* of (26): prior variances are σ² times these
+        prior = np.clip(local * overall, MIN_VARIANCE, MAX_PRIOR)  # Σ* of (26): prior variances are σ² times these
         coef = draw(X, y, prior, noise, rng)
         missed = y - X @ coef
         # in (26) σ² scales both the noise and, as α has prior variance σ² Σ*, the coefficients
@@ -121,12 +117,12 @@ def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng
 
 
 def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Generator) -> FloatArray:
-    """Draw one value per scale from inverse gammas with a common shape."""
+    """Draw one value per scale from inverse gamma distributions with a common shape parameter."""
     draws = rng.standard_exponential(np.shape(scale)) if shape == 1 else rng.standard_gamma(shape, np.shape(scale))
-    return np.minimum(np.maximum(scale / np.maximum(draws, SMALLEST), SMALLEST), LARGEST)
+    return np.minimum(np.maximum(scale / np.maximum(draws, MIN_VARIANCE), MIN_VARIANCE), MAX_VARIANCE)
 
 
-def _draw_fast(
+def _draw_bhattacharya(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
     """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ; ``prior`` holds β_k² τ², shape (D,)."""
@@ -161,7 +157,7 @@ def _draw_cholesky(
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Standardised features and observations, with the scales that they were divided by."""
+    """Standardised features, (n, D), and observations, (n,), with the scales that they were divided by."""
 
     X: FloatArray
     y: FloatArray
@@ -169,7 +165,7 @@ class Standardized:
     scale: float
 
     def coefficients(self, coef: FloatArray) -> FloatArray:
-        """Convert coefficients of standardised data to those in the original units, shape (D,)."""
+        """Convert coefficients, (D,), of standardised data to the original units."""
         return self.scale * coef / self.feature_scales
 
 

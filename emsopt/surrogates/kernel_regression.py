@@ -14,15 +14,13 @@ m(x)    mean                           Σ k_i y_i / Σ k_i, the Nadaraya-Watson 
 W(x)    density                        Σ k_i; it grows with t, and W^(-1/2) is the exploration term (3.13)
 ======  ===================  ========  =======================================================================
 
-Weights are computed relative to the weight of the nearest point (as in a softmax), and W is computed as a logarithm.
-Far from all data, or with a tiny h, the sums underflow, but their ratio and logarithm do not. As h → 0, the mean
-tends to the nearest neighbour's value (Proposition 3.1), as h → ∞ to the mean of all values. Kernels of bounded
-support have W = 0 far from all points: there the mean is the nearest neighbour's value, log W is -inf, and the slopes
-are 0.
+Far from all data, or with a tiny h, the sums underflow; their ratio and the logarithm of W are therefore computed
+relative to the weight of the nearest point. As h → 0, the mean tends to the nearest neighbour's value (Proposition
+3.1), as h → ∞ to the mean of all values. Kernels of bounded support have W = 0 far from all points: there the mean is
+the nearest neighbour's value, log W is -inf, and the slopes are 0.
 
 Limits. A weighted mean stays within the range of the observed values. It therefore flattens peaks and valleys and is
-biased near the border of the data. The bandwidth alone separates noise from structure. All bandwidth rules assume
-coordinates of similar scale; scale the domain to the unit cube first.
+biased near the border of the data. Bandwidth rules assume coordinates of similar scale, such as on the unit cube.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,12 +36,12 @@ from ..errors._types import ArrayLike, FloatArray
 __all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer"]
 
 KERNELS = ("gaussian", "epanechnikov", "uniform")
-NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth, which keep its square from overflowing
+MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-100, 1e100  # bounds of a bandwidth, which keep its square from overflowing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelRegression:
-    """Kernel regression and density on given data; build it with `condition`. The module's table explains the parts."""
+    """Kernel regression and density of data; build it with `condition`. The module's table describes the attributes."""
 
     X: FloatArray
     y: FloatArray
@@ -67,7 +65,7 @@ class KernelRegression:
 
 
 def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str = "gaussian") -> KernelRegression:
-    """Build a kernel regression from data and a bandwidth, without fitting anything.
+    """Build a kernel regression from data and a bandwidth.
 
     Raise InputError if shapes do not match, a value is not finite, or a bandwidth is outside [1e-100, 1e100].
 
@@ -78,7 +76,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     bandwidth : float or array_like, shape (d,)
         h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
     kernel : str
-        One of `KERNELS`.
+        One of ``KERNELS``.
 
     Examples
     --------
@@ -89,7 +87,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))
-    h = _validate.one_each(bandwidth, "bandwidth", X.shape[1], low=NARROWEST, high=WIDEST)
+    h = _validate.one_each(bandwidth, "bandwidth", X.shape[1], low=MIN_BANDWIDTH, high=MAX_BANDWIDTH)
     return KernelRegression(X, y, h, _validate.choice(kernel, "kernel", KERNELS))
 
 
@@ -113,8 +111,8 @@ def silverman(t: int, d: int, scale: float) -> float:
 def log_normalizer(kernel: str, bandwidth: Sequence[float]) -> float:
     """Return log ∫ k, the logarithm of the kernel's integral over all of its arguments.
 
-    It normalises the density: exp(log W - log_normalizer) / t integrates to 1 for t points, as in Figure 2 of the
-    paper. ``kernel`` is one of `KERNELS`, and ``bandwidth`` has shape (d,).
+    exp(log W - log_normalizer) / t integrates to 1 for t points, as in Figure 2 of the paper. ``kernel`` is one of
+    ``KERNELS``, and ``bandwidth`` has shape (d,).
 
     Examples
     --------
@@ -145,7 +143,7 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike) -> float:
 def likelihood_bandwidth(X: ArrayLike) -> float:
     """Return the common Gaussian bandwidth of all coordinates that maximises the leave-one-out likelihood.
 
-    It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i (middle of Figure 2).
+    It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i, as in Figure 2.
     ``X``, shape (t, d), has at least two distinct points; repeated points bias the result towards h = 0.
 
     Examples
@@ -171,12 +169,12 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
     low, high = max(0.2 * np.median(np.sqrt(squared.min(axis=1))), 1e-3 * diameter), 2 * diameter
     for count in (20, 9):  # a coarse grid first, as the error may have several minima
         grid = np.geomspace(low, high, count)
-        best = int(np.argmin([loss(h, *_left_out(squared, model.y, h)) for h in grid]))
+        best = int(np.argmin([loss(h, *_leave_one_out(squared, model.y, h)) for h in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
     return float(grid[best])
 
 
-def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+def _leave_one_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
     """Return regression and log density at each point from all others; ``squared`` has an infinite diagonal."""
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)

@@ -16,27 +16,14 @@ H            -               Hamming distance; for larger counts ``Σ_i |x_i - x
 
 The paper's example uses δ = 1 where the counts *differ*, which contradicts its definition; this module follows the
 definition. Weights must be positive, otherwise the kernel is not positive semi-definite. The first term is at least
-1, and the prior therefore includes a constant. The kernel has no scale parameter: multiply it by a constant
-(``ConstantKernel() * DeploymentKernel()``) or use the package's `GaussianProcess`, which has an amplitude.
+1, and the prior therefore includes a constant. The scale is the amplitude of `GaussianProcess`.
 
-**Points of a box.** These kernels have the gradients needed to maximise an acquisition.
+**Points of a box.** These kernels have the gradients needed to maximise an acquisition function.
 
 .. math:: r^2 = \sum_k (x_k - x_k')^2 / \ell_k^2, \qquad
           k_{SE} = e^{-r^2 / 2}, \qquad k_{5/2} = (1 + \sqrt5 r + \tfrac53 r^2) \, e^{-\sqrt5 r}
 
-All are used with `emsopt.surrogates.gaussian_process`:
-
->>> from emsopt.surrogates.gaussian_process import condition, fit
->>> X = np.random.default_rng(0).random((30, 2))
->>> process = fit(SquaredExponential([0.5, 0.5]), X, np.sin(6 * X[:, 0]), noise_ratio=1e-3)
->>> bool(process.kernel.length_scale[0] < process.kernel.length_scale[1])
-True
->>> process = process.appended([0.5, 0.5], np.sin(3.0))
->>> mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes([[0.2, 0.3]])
->>> mean_slopes.shape
-(1, 2)
-
-Importing this module loads scikit-learn; the rest of the package loads it only when needed.
+Importing this module loads scikit-learn, so other modules import it only when needed.
 """
 
 from collections.abc import Callable
@@ -59,16 +46,10 @@ BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate be
 
 
 class DeploymentKernel(Kernel):
-    """Sum of location-level and configuration-level similarity of two deployments, kernel (13).
+    """Kernel (13): a term of the agreement of two deployments by location, and one of the units to relocate.
 
-    Parameters
-    ----------
-    weights : float or array_like, shape (N,)
-        Weights ℓ_i, positive. A single number is used for all locations and trained as one hyperparameter.
-    gamma : float
-        Decay γ, positive.
-    gamma_bounds : pair of float or "fixed"
-        Bounds of γ for training; those of the weights are ``WEIGHTS_BOUNDS``.
+    ``weights``, ℓ_i, and ``gamma``, γ, are positive; a single weight is used for all locations and trained as one
+    hyperparameter. ``gamma_bounds`` are a pair or "fixed"; the bounds of the weights are ``WEIGHTS_BOUNDS``.
 
     Examples
     --------
@@ -96,7 +77,7 @@ class DeploymentKernel(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Return the kernel between rows of counts, (n, N) and (m, N), shape (n, m); without Y between X and itself.
 
-        With ``eval_gradient``, also its gradient with respect to log gamma, then log weights, (n, n, number).
+        With ``eval_gradient``, also return its gradient by log γ, unless fixed, then by log weights, (n, n, number).
         """
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows if Y is None else _counts(Y))
@@ -110,8 +91,8 @@ class DeploymentKernel(Kernel):
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows)
 
@@ -128,12 +109,12 @@ class DeploymentKernel(Kernel):
 
         return location + configuration, contract
 
-    def over_swaps(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
+    def swap_sums(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
         """Return a function of w, (m,), that returns Σ_i w_i k(x', Y_i), (g, t), for all single swaps x' of counts x.
 
-        A swap moves a unit from one of ``gives``, (g,), to one of ``takes``, (t,). Both terms of the kernel are
-        products over locations: a swap multiplies them by one factor for each of its two, and all sums together are two
-        matrix products. Where both locations are the same, the sum has no meaning.
+        A swap moves a unit from one of the locations ``gives``, (g,), to one of ``takes``, (t,). Both terms of the
+        kernel are products over locations: a swap multiplies them by one factor for each of its two, and all sums are
+        two matrix products. Where both locations are the same, the sum has no meaning.
         """
         rows, point = _counts(Y), _counts(x[None])
         location, configuration, _ = self._terms(point, rows)
@@ -183,7 +164,7 @@ class DeploymentKernel(Kernel):
         return np.full(len(rows), np.exp(np.asarray(self.weights, dtype=float).mean()) + 1)
 
     def is_stationary(self) -> bool:
-        """Return True: the kernel depends only on which counts differ and by how much, that is, on x - x'."""
+        """Return True: the kernel depends on x - x' only."""
         return True
 
     def __repr__(self) -> str:
@@ -193,7 +174,7 @@ class DeploymentKernel(Kernel):
 
 
 def _counts(X: ArrayLike) -> FloatArray:
-    """Return rows of whole, non-negative counts as floats, shape (n, N)."""
+    """Return rows of counts as floats, shape (n, N); raise unless they are whole numbers of at least 0."""
     rows = np.asarray(X, dtype=float)
     bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))
     if rows.ndim != 2 or rows.size == 0 or bad.any():
@@ -208,8 +189,8 @@ def _levels(rows: FloatArray, top: float) -> list[FloatArray]:
     return [np.equal(rows, v).astype(float) for v in range(int(top) + 1)]
 
 
-class Smooth:
-    """Gradients of a stationary kernel with lengthscales, as weighted sums, without arrays of shape (n, n, d).
+class GradientMixin:
+    """Mixin for stationary kernels: weighted sums of their gradients, without arrays of shape (n, n, d).
 
     For scaled distances r_k = (x_k - x'_k) / ℓ_k, the derivative of such a kernel with respect to x_k is -G r_k / ℓ_k,
     and with respect to log ℓ_k it is G r_k². `with_factor` returns the factor G(x, x') beside the kernel.
@@ -224,8 +205,8 @@ class Smooth:
         """Return the kernel and the factor G between points (m, d) and (n, d), each of shape (m, n)."""
         raise NotImplementedError
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
         scaled = scaled - scaled.mean(axis=0)  # leaves distances as they are, and saves digits in the difference below
@@ -242,7 +223,10 @@ class Smooth:
         return K, contract
 
     def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return the kernel between points and data, and a function of W, (m, n), that returns Σ_j W_ij ∂k_ij/∂x_i."""
+        """Return the kernel between points, (m, d), and data, (n, d), and a function of W, (m, n).
+
+        The function returns Σ_j W_ij ∂k_ij/∂x_i, shape (m, d).
+        """
         at = np.atleast_2d(points)
         K, G = self.with_factor(at, X)
 
@@ -253,8 +237,8 @@ class Smooth:
         return K, contract
 
 
-class SquaredExponential(Smooth, RBF):
-    """Scikit-learn's kernel `RBF`, with the gradients of `Smooth`.
+class SquaredExponential(GradientMixin, RBF):
+    """Scikit-learn's kernel `RBF`, with the gradients of `GradientMixin`.
 
     ``length_scale`` is one ℓ for all inputs or one per input, (d,); ``length_scale_bounds`` may be "fixed".
 
@@ -269,7 +253,7 @@ class SquaredExponential(Smooth, RBF):
         super().__init__(length_scale, length_scale_bounds)
 
     def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the kernel twice: here it equals the factor G of `Smooth`."""
+        """Return the kernel twice, shape (m, n) each: it equals the factor G."""
         K = self(points, X)
         return K, K
 
@@ -278,16 +262,16 @@ class Additive(SquaredExponential):
     """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011)."""
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
-        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `contracted`."""
+        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `with_gradient`."""
         return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return what `Smooth.contracted` does."""
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         parts, apart = self._parts(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
 
     def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return what `Smooth.with_slopes` does."""
+        """Return the kernel between points and data, and the function that `GradientMixin.with_slopes` describes."""
         parts, apart = self._parts(points, X)
         return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale
 
@@ -297,8 +281,8 @@ class Additive(SquaredExponential):
         return np.exp(-0.5 * apart**2) / apart.shape[2], apart  # divided by d to keep the variance at 1
 
 
-class Matern52(Smooth, Matern):
-    """Scikit-learn's Matérn kernel with ν = 5/2, rougher than `SquaredExponential`, with the gradients of `Smooth`."""
+class Matern52(GradientMixin, Matern):
+    """Scikit-learn's Matérn kernel with ν = 5/2, with the gradients of `GradientMixin`."""
 
     def __init__(self, length_scale: ArrayLike = 0.5) -> None:
         super().__init__(length_scale, BOUNDS, nu=2.5)

@@ -12,7 +12,18 @@ from emsopt.errors import _validate
 from emsopt.errors import InputError
 from emsopt.maps import _colours
 from emsopt.optimizers.deployments.binary_quadratic import minimum_cut
-from emsopt.plots._style import AxLike, Style, bare, figure, look, marker, note, panels, shared_legend, styled
+from emsopt.plots._style import (
+    AxLike,
+    Style,
+    remove_ticks,
+    figure,
+    line_style,
+    marker,
+    note,
+    panels,
+    shared_legend,
+    styled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +132,7 @@ def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[
         shape, name = ("s", "st"[k]) if k < 2 else ("o", str(k - 1))
         ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
         note(ax, name, point, va="center_baseline", zorder=4)
-    bare(ax)
+    remove_ticks(ax)
     ax.set(xlim=(-3, 3), ylim=(heights.min() - 0.5, heights.max() + 0.5))
     return [capacity for _, _, capacity, cut, *_ in outer + inner if cut]
 
@@ -216,7 +227,7 @@ def trust_region(
         place = places[_validate.whole_number(k, "proposal", 0, last)]
         ax.plot(*place, "o", **NEXT, zorder=4)
         _label(ax, place, text, BLUE)
-    bare(ax)
+    remove_ticks(ax)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set_title(f"Trust region of edge length d = {edge:g}")
     if legend:
@@ -379,7 +390,7 @@ def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure,
     wide = 0.8 / len(groups)
     handles: list[Artist] = []
     for k, kind in enumerate(groups):
-        colour = look(k)["color"]
+        colour = line_style(k)["color"]
         line = {"color": colour, "linewidth": 1.3}
         samples = {x: part.to_numpy() for x, part in errors[table["geometry"] == kind].groupby(table["load"])}
         places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]

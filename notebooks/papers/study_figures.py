@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from emsopt.optimizers import LEARNERS
-from emsopt.plots._style import Style, categories, draw_line, look, shared_legend, styled, words
+from emsopt.plots._style import Style, categories, draw_line, line_style, shared_legend, styled, readable_name
 from emsopt.plots._style import panels as grid
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def study_curves(
         for name, rows in part.groupby(lines, sort=False):
             line, *edges = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
             dots: Style = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
-            draw_line(axis, rows[x], line, places[str(name)], edges or None, alpha=0.12, label=words(name), **dots)
+            draw_line(
+                axis, rows[x], line, places[str(name)], edges or None, alpha=0.12, label=readable_name(name), **dots
+            )
         if vertical is not None and title in vertical:
             axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
         axis.set_yscale("log")
@@ -82,7 +84,7 @@ def study_curves(
         if log_x:
             axis.set_xscale("log")
             plain_ticks(axis.xaxis, part[x].to_numpy())
-        axis.set(title=words(title), xlabel=xlabel or (x if len(x) == 1 else words(x).capitalize()))
+        axis.set(title=readable_name(title), xlabel=xlabel or (x if len(x) == 1 else readable_name(x).capitalize()))
         axis.margins(x=0.02)
     for axis in axes[::columns]:
         axis.set_ylabel(ylabel)
@@ -123,7 +125,7 @@ def line_panels(
     x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):
         for name in frame.columns.drop("true", errors="ignore"):
-            axis.plot(frame.index, frame[name], label=words(name), **look(places[str(name)]))
+            axis.plot(frame.index, frame[name], label=readable_name(name), **line_style(places[str(name)]))
         if "true" in frame:
             axis.plot(frame.index, frame["true"], label="true", color="#777", linestyle="--", linewidth=1.6)
         if np.isfinite(heights).any():
@@ -186,7 +188,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[F
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
-    shared_legend(fig, axes.ravel(), len(LEARNERS), title=words(column).capitalize())
+    shared_legend(fig, axes.ravel(), len(LEARNERS), title=readable_name(column).capitalize())
     return fig, axes
 
 
@@ -234,7 +236,9 @@ def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
             draw_line(panel, each.index, each[column], k + 1, label=label)
         if each[worst].max() > 0:
             panel.plot(each.index, each[worst], color="#777", linewidth=1.2, label="always the worst play")
-        panel.set(xscale="log", yscale="log", xlabel="Plays T", title=f"{words(name).capitalize()}, α = {alpha:g}")
+        panel.set(
+            xscale="log", yscale="log", xlabel="Plays T", title=f"{readable_name(name).capitalize()}, α = {alpha:g}"
+        )
     axes[0].set_ylabel("Regret per play")
     for panel in axes:
         panel.legend(fontsize=10)

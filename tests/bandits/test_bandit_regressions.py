@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from emsopt import bandits
 from emsopt.bandits import exact
-from emsopt.bandits.regression import collapsed
+from emsopt.bandits.regression import sum_by_arm
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern
 
@@ -85,7 +85,7 @@ def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
     mean, covariance = rounds_told(gp, prior, 9, rng)
     assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
     samples = np.array([gp.sample(slice(None), rng) for _ in range(n - 1)])
-    assert gp._next == gp._bank.shape[1], "no sample should be drawn anew"
+    assert gp._next == gp._samples.shape[1], "no sample should be drawn anew"
     spread = np.sqrt(np.diag(covariance))
     errors = (samples.mean(axis=0) - mean) / (spread / np.sqrt(n))
     assert np.abs(errors).max() < 4.5
@@ -196,15 +196,15 @@ def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     prior, every = replace(prior, kernel=kernel, covariance=kernel.covariance()), np.arange(prior.n_arms)
     assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
     sparse = moving(prior, context_rate=0.05)
-    at = sparse._at(kernel).copy()
+    at = sparse._current_contexts(kernel).copy()
     assert np.abs(at - kernel.contexts[sparse._points]).max() == pytest.approx(0.05, rel=1e-3), "one step of Adam"
-    gradient = sparse._context_gradient(kernel, *collapsed(sparse._seen, sparse._values))
+    gradient = sparse._context_gradient(kernel, *sum_by_arm(sparse._observed_arms, sparse._values))
     for place in np.ndindex(at.shape):
         bounds = []
         for step in (1e-5, -1e-5):
             moved = at.copy()
             moved[place] += step
-            sparse._place(moved)
+            sparse._move_points(moved)
             bounds.append(sparse.elbo())
         assert gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-5)
 

@@ -144,7 +144,7 @@ def test_one_district_is_the_exact_process(net, congestion):
 def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, monkeypatch):
     """The posterior of Φ Φᵀ plus the blocks of K - Φ Φᵀ, by one dense solve."""
     lazy, dense = pair
-    for name, value in {"SIZE": 30, "FEATURES": 12}.items():
+    for name, value in {"DISTRICT_ARMS": 30, "FEATURES": 12}.items():
         monkeypatch.setattr(f"emsopt.bandits.districts.{name}", value)
     gp = bandits.DistrictGP(lazy)
     phi = gp._features.copy()

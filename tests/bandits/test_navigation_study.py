@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt.bandits.regression import collapsed
+from emsopt.bandits.regression import sum_by_arm
 from emsopt.roads import grid_roads
 from emsopt.surrogates.graph_matern import incidence_laplacian
 
@@ -91,16 +91,16 @@ def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(naviga
         gp.update(arms, truth[arms] + np.sqrt(prior.noise_variance) * rng.standard_normal(8))
         assert np.abs(gp.parameters - before).max() < (0.0101 if count == 0 else 0.02)
     kernel, parameters = gp.prior.kernel, gp.parameters
-    at = gp._at(kernel).copy()
+    at = gp._current_contexts(kernel).copy()
     gp._move = lambda: None
-    gp._context_gradient(kernel, *collapsed(gp._seen, gp._values))
+    gp._context_gradient(kernel, *sum_by_arm(gp._observed_arms, gp._values))
     for place in range(8):
         bounds = []
         for step in (1e-5, -1e-5):
             moved = parameters.copy()
             moved[place] += step
             gp.prior = printed.KernelPrior(prior.mean, printed.kernel_at(kernel, moved), prior.noise_variance)
-            gp._place(at)
+            gp._move_points(at)
             bounds.append(gp.elbo())
         assert gp.gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-4)
 

@@ -9,7 +9,7 @@ from test_map_page import degrees, page  # noqa: F401  # `page` is a fixture tha
 from emsopt import City
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import live_sheet
-from emsopt.maps.sheets import packed
+from emsopt.maps.sheets import encode_model
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")]
 
@@ -64,7 +64,7 @@ def test_the_page_computes_what_python_computes(page, tmp_path):  # noqa: F811
             figures = e.mean_response, e.late_fraction(THRESHOLD), e.percentile_90, e.atom_response[1:].max(), blocked
             expected.append([*figures, e.mean_wait, *e.utilizations, *e.atom_late(THRESHOLD)])
             runs.append([sites.tolist(), loaded.total_rate / city.total_rate, queue])
-        cases.append([packed(city), runs])
+        cases.append([encode_model(city), runs])
     page.goto(live_sheet(city, [0, 1, 2]).save(tmp_path / "sheet.html").as_uri())
     found = [row for rows in page.evaluate(COMPUTE, cases) for row in rows]
     assert len(found) == len(expected) == 200

@@ -223,7 +223,7 @@ def test_classes_hold_equally_many_values_whatever_these_are(n, scale, shift, ki
     """A remote atom, or few with many calls, take no colours away from the others."""
     k = np.arange(n) / n
     values = shift + scale * {"even": k, "skew": np.exp(6 * k) / 400, "remote": np.r_[k[:-1], 60]}[kind]
-    edges = _colours.edges_of(np.r_[values, np.nan])
+    edges = _colours.colour_limits(np.r_[values, np.nan])
     assert edges[0] <= values.min() + 1e-9
     assert edges[-1] >= values.max() - 1e-9
     assert len(edges) <= 7

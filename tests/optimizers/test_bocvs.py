@@ -65,7 +65,7 @@ def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind
     assert len(model.process.kernel.length_scale) == 3
     bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
     x = np.random.default_rng(2).random((3, len(controlled)))
-    (values, slopes), (rough, rough_slopes) = bound(x), bound.rough(x)
+    (values, slopes), (approximate, rough_slopes) = bound(x), bound.approximate(x)
     weight = {"upper": 2, "mean": 0, "lower": -2}[kind]
     for k, row in enumerate(x):
         points = problem.nodes(64).copy()
@@ -73,11 +73,11 @@ def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind
         mean = model.bound(i, "mean")(row[None])[0][0]
         variance = model.process.predict(points, model.prior)[1]
         assert values[k] == pytest.approx(mean + weight * np.sqrt(variance).mean(), abs=1e-7)
-        assert rough[k] == pytest.approx(mean + weight * np.sqrt(variance.mean()), abs=1e-7)
-    assert (np.sign(weight) * (rough - values) >= -1e-9).all()
+        assert approximate[k] == pytest.approx(mean + weight * np.sqrt(variance.mean()), abs=1e-7)
+    assert (np.sign(weight) * (approximate - values) >= -1e-9).all()
     if i == 3:  # nothing is left to chance
-        np.testing.assert_allclose(rough, values, atol=1e-9)
-    for function, given in ((bound, slopes), (bound.rough, rough_slopes)):
+        np.testing.assert_allclose(approximate, values, atol=1e-9)
+    for function, given in ((bound, slopes), (bound.approximate, rough_slopes)):
         shifts = 1e-5 * np.eye(len(controlled))
         numeric = np.column_stack([(function(x + h)[0] - function(x - h)[0]) / 2e-5 for h in shifts])
         np.testing.assert_allclose(given, numeric, rtol=1e-3, atol=1e-4)

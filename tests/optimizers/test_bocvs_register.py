@@ -202,8 +202,8 @@ def settings():
     (best,) = twelve
     cheap, moderate = ready.COSTS.values()
     return {
-        "Experiments, objectives (a) and (b)": f"{best} of {len(ready.TWELVE)}",
-        "Experiments, unrelated variables": f"{ready.IRRELEVANT}",
+        "Experiments, objectives (a) and (b)": f"{best} of {len(ready.SETS_OF_TWELVE)}",
+        "Experiments, unrelated variables": f"{ready.IRRELEVANT_INPUTS}",
         "Experiments, order of costs": f"both {cheap[3]:g} (cheap), both {moderate[3]:g} (moderate)",
         "Experiments, most expensive set": f"set {air[0.02].argmax() + 1} on the airfoil: "
         + " and ".join(f"{v.max():.3f} against {v[-1]:.3f}" for v in air.values()),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from emsopt.optimizers.boxes._search import highest, maximize_on_box, starts_on_box
+from emsopt.optimizers.boxes._search import maximize_on_box, maximize_on_cube, starts_on_box
 
 
 def waves(x):
@@ -81,5 +81,5 @@ def test_the_highest_point_of_the_cube_is_among_many_tops():
         return np.cos(8 * np.pi * x).sum(axis=1) + x.sum(axis=1), -8 * np.pi * np.sin(8 * np.pi * x) + 1
 
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 401)] * 2), axis=-1).reshape(-1, 2)
-    x = highest(ripples, 2, np.random.default_rng(0))
+    x = maximize_on_cube(ripples, 2, np.random.default_rng(0))
     assert ripples(x[None])[0][0] >= ripples(grid)[0].max()

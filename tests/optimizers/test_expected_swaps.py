@@ -6,7 +6,7 @@ from own_functions import played
 
 import emsopt as eo
 from emsopt.optimizers import LocalSearch
-from emsopt.optimizers.deployments.swaps import LocalSearchPlus, expected_changes, preferred
+from emsopt.optimizers.deployments.swaps import LocalSearchPlus, estimate_input, expected_changes
 
 METHODS = [LocalSearchPlus, LocalSearch]
 
@@ -38,7 +38,7 @@ def expected_costs(of, counts):
 def test_estimate_and_its_changes_are_the_plain_sums(metric, options, st_paul):
     """Probabilities below 0.001 are left out, so that a cost of at most C is off by at most 0.001 C."""
     objective = eo.Objective(st_paul, eo.DeploymentSpace(st_paul, **options), "approximate", metric)
-    space, of = objective.space, preferred(objective)
+    space, of = objective.space, estimate_input(objective)
     for sites in space.sample(4, rng=1):
         x = space.group_counts(sites)
         value = expected_costs(of, x[None])[0]

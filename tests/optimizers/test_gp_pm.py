@@ -201,7 +201,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
         priors = optimizer._prior_of_swaps(x, gives, takes)[allowed]
         np.testing.assert_allclose(priors, optimizer._prior(near), rtol=1e-12)
         weights = rng.standard_normal(len(process.X))
-        sums = process.kernel.over_swaps(x, gives, takes, process.X)(weights)[allowed]
+        sums = process.kernel.swap_sums(x, gives, takes, process.X)(weights)[allowed]
         np.testing.assert_allclose(sums, process.kernel(near, process.X) @ weights, rtol=1e-9, atol=1e-9)
         upper = bounds(x, gives, takes)[allowed]
         assert (upper >= score(near)).all()
@@ -241,7 +241,7 @@ def test_climb_takes_the_best_swap_of_the_region_that_is_not_taken():
 
 
 def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, st_paul):
-    monkeypatch.setattr(gp_pm, "MODELLED", 15)
+    monkeypatch.setattr(gp_pm, "MOST_MODELLED", 15)
     objective = eo.Objective(st_paul, 9, "approximate")
     optimizer = played(GPpM(objective, rng=0), 26)
     optimizer.process, _ = optimizer._fit(optimizer._choose_observations(), None)
@@ -352,7 +352,7 @@ def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts):
     mean, variance = world.predict(counts, prior)
     bound = mean - 5 * np.sqrt(variance)
     assert constant == 0
-    assert gp_pm.LISTED == 25_000
+    assert gp_pm.MOST_LISTED == 25_000
     assert bound[(counts == optimizer.centre).all(axis=1)][0] == pytest.approx(bound.min(), abs=1e-9)
 
 

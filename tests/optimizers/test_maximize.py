@@ -8,7 +8,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOX_METHODS, BOKEAuto, Categorical, Integer, RandomSearch, Real
-from emsopt.optimizers.boxes._base import RandomPoints, on_box
+from emsopt.optimizers.boxes._base import RandomPoints, box_objective
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 from emsopt.problems.box import Box
 
@@ -59,7 +59,7 @@ def deployments():
 def test_what_knows_its_direction_refuses_the_other_verb(sense, deployments):
     """A Problem, an Objective, a function on a box, and a function with an attribute `sense`; the verb is named."""
     problem = eo.problems.Problem("line", lambda x: x[:, 0], [(0, 1)], sense)
-    known = [problem, saying(sense), on_box(plain, bounds=[(0, 1)], sense=sense)]
+    known = [problem, saying(sense), box_objective(plain, bounds=[(0, 1)], sense=sense)]
     known += [deployments] if sense == "min" else []
     other = "max" if sense == "min" else "min"
     message = f"has the `sense` '{sense}': use `{sense}imize`, not `{other}imize`"
@@ -89,10 +89,10 @@ def test_the_default_finds_hartmanns_minimum():
 
 
 def test_a_function_on_a_box_has_one_direction_and_one_box():
-    refused(r'`sense` is missing: pass sense="min" to minimise or sense="max"', on_box, plain, bounds=[(0, 1)])
-    assert on_box(saying("min")).sense == "min"
-    refused("`sense` must be that of `f`, 'min', or be omitted; got 'max'", on_box, saying("min"), sense="max")
-    refused("A BoxObjective already has `bounds`", eo.minimize, on_box(saying("min")), bounds=[(0, 2)], budget=3)
+    refused(r'`sense` is missing: pass sense="min" to minimise or sense="max"', box_objective, plain, bounds=[(0, 1)])
+    assert box_objective(saying("min")).sense == "min"
+    refused("`sense` must be that of `f`, 'min', or be omitted; got 'max'", box_objective, saying("min"), sense="max")
+    refused("A BoxObjective already has `bounds`", eo.minimize, box_objective(saying("min")), bounds=[(0, 2)], budget=3)
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])

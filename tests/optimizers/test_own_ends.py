@@ -12,7 +12,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer
 from emsopt.optimizers.boxes._base import RandomPoints
-from emsopt.optimizers.evaluations import Ends
+from emsopt.optimizers.evaluations import StoppingRule
 
 FOUR = {"k": Integer(0, 3)}
 
@@ -101,7 +101,7 @@ def test_the_target_of_a_noisy_run_is_checked_at_its_end():
             return np.full(len(self.values), self.estimate)
 
     optimizer, given = Fixed(bounds=BOX, sense="min", noisy=True, rng=0), []
-    reason = Ends(optimizer, 0.0, given)
+    reason = StoppingRule(optimizer, 0.0, given)
     for k in range(100):
         optimizer.tell([0.5, 0.5], float(k - 50))
         given.append((optimizer.told[-1], float(k - 50)))

@@ -67,8 +67,8 @@ def heavy_tailed(seed, n=60):
 def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(monkeypatch):
     """Estimates near the top, in the unit of the gains: the default chooses logarithms, which are better."""
     errors = {}
-    for clearly in (values.CLEARLY, np.inf, 0.0):  # the default, always logarithms, always gains
-        monkeypatch.setattr(values, "CLEARLY", clearly)
+    for clearly in (values.ERROR_RATIO, np.inf, 0.0):  # the default, always logarithms, always gains
+        monkeypatch.setattr(values, "ERROR_RATIO", clearly)
         data = map(heavy_tailed, range(4))
         errors[clearly] = [
             np.abs(estimated_gains(kernels(2), X, gains) - exact)[30:].mean() for X, exact, gains in data
@@ -85,7 +85,7 @@ def test_left_out_errors_are_those_without_the_point(monkeypatch):
     scores, errors, ends = norm.ppf((np.argsort(np.argsort(gains)) + 0.5) / 40), [], []
     for y in (cut, -np.log(scale + gains.max() - cut)):
         y = (y - y.mean()) / y.std()
-        process, order, left_out = values._likeliest(kernels(2), X, y), np.argsort(y, kind="stable"), []
+        process, order, left_out = values._fit_likeliest(kernels(2), X, y), np.argsort(y, kind="stable"), []
         for k in range(40):
             others = np.arange(40) != k
             rest = condition(process.kernel, X[others], y[others], noise_ratio=process.noise_ratio)
@@ -93,14 +93,14 @@ def test_left_out_errors_are_those_without_the_point(monkeypatch):
         predicted = np.interp(left_out, y[order], scores[order])
         errors.append(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
     for clearly in (0.999, 1.001):
-        monkeypatch.setattr(values, "CLEARLY", clearly * errors[1] / errors[0])
+        monkeypatch.setattr(values, "ERROR_RATIO", clearly * errors[1] / errors[0])
         ends.append(estimated_gains(kernels(2), X, gains))
     assert np.abs(ends[0] - ends[1]).max() > 1e-3  # the choice changes where the ratio of the errors does
 
 
 def test_gains_of_a_smooth_function_are_modelled_themselves():
     X, _, y = waves(60)
-    cut = np.maximum(y, np.quantile(y, values.BAD))
+    cut = np.maximum(y, np.quantile(y, values.WORST_SHARE))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, y), posterior_means(kernels(2), X, cut))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, np.r_[0.0, np.ones(59)]), 1)
     assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()

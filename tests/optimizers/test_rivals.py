@@ -8,9 +8,9 @@ from own_functions import played
 
 import emsopt as eo
 from emsopt.optimizers import Genetic, LocalSearch, RandomSearch
-from emsopt.optimizers.deployments.genetic_annealing_bocs import BOCS, SimulatedAnnealing
+from emsopt.optimizers.deployments.genetic_annealing import SimulatedAnnealing
 from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
-from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
+from emsopt.optimizers.deployments.sparbl import BOCS, SparBL, SparBLPlus
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus, random_neighbour
 
 RIVALS = (

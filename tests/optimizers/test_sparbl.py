@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
+from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _preferred_units
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 from emsopt.surrogates.horseshoe import standardize
 
@@ -47,7 +47,7 @@ def test_first_unit_costs_are_the_p_median_objective(st_paul):
     optimizer = SparBLPlus(eo.Objective(st_paul, 9, "approximate"))
     for sites in optimizer.space.sample(10, rng=3):
         near = np.sort(st_paul.response_times[sites], axis=0)[:2] @ st_paul.demand_shares
-        _, costs = _nearest(optimizer.space.group_counts(sites), optimizer._order, optimizer._cost)
+        _, costs = _preferred_units(optimizer.space.group_counts(sites), optimizer._order, optimizer._cost)
         assert costs.sum(axis=0) == pytest.approx(near)
 
 

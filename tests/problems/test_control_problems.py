@@ -200,14 +200,14 @@ def test_problems_can_be_put_on_the_unit_cube():
 
 def test_airfoil_equals_an_exact_gaussian_process():
     """Scikit-learn's, on all 1503 measurements."""
-    X, y = ready.measurements()
+    X, y = ready.airfoil_measurements()
     assert X.shape == (1503, 5)
     a = ready
-    kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
-    peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
+    kernel = ConstantKernel(a.AIRFOIL_OUTPUTSCALE) * Matern(a.AIRFOIL_LENGTHSCALES, nu=2.5)
+    peer = GaussianProcessRegressor(kernel, alpha=a.AIRFOIL_NOISE_VARIANCE, optimizer=None).fit(X, y - a.AIRFOIL_MEAN)
     points = np.random.default_rng(0).random((200, 5))
     f = ready.airfoil()
-    np.testing.assert_allclose(f(points), a.MEAN + peer.predict(points), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(f(points), a.AIRFOIL_MEAN + peer.predict(points), rtol=0, atol=1e-9)
     assert f(f.best_x) == pytest.approx(2.06996, abs=5e-6)
     assert f(points).max() < f.best_value
     assert f(points).min() > a.AIRFOIL_WORST
@@ -296,7 +296,7 @@ PRINTED = {  # appendix C, counted from 1
     "plant": "12, 34, 45, 123, 234, 345, 12345",
     "airfoil": "45, 25, 14, 23, 35, 12, 34",
 }
-FAMILIES = {"hartmann": ready.TWELVE, "plant": ready.PLANT, "airfoil": ready.AIRFOIL}
+FAMILIES = {"hartmann": ready.SETS_OF_TWELVE, "plant": ready.PLANT_SETS, "airfoil": ready.AIRFOIL_SETS}
 
 
 def contained(sets):
@@ -307,16 +307,16 @@ def contained(sets):
 def test_sets_and_costs_are_the_papers():
     for name, printed in PRINTED.items():
         assert [[int(c, 16) - 1 for c in members] for members in printed.split(", ")] == list(map(list, FAMILIES[name]))
-    assert ready.levy_control().control_sets == ready.ackley_control().control_sets == ready.TWELVE
+    assert ready.levy_control().control_sets == ready.ackley_control().control_sets == ready.SETS_OF_TWELVE
     assert ready.COSTS["cheap"] == (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1)
     assert ready.COSTS["moderate"] == (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1)
     assert ready.VARIANCES == (0.02, 0.04)
 
 
 def test_airfoil_sets_do_not_contain_each_other():
-    assert {len(s) for s in ready.AIRFOIL} == {2}
-    assert contained(ready.AIRFOIL) == []
-    assert len(contained(ready.PLANT)) > 6
+    assert {len(s) for s in ready.AIRFOIL_SETS} == {2}
+    assert contained(ready.AIRFOIL_SETS) == []
+    assert len(contained(ready.PLANT_SETS)) > 6
 
 
 def test_one_set_costs_no_less_than_what_contains_it(claim):
@@ -340,7 +340,7 @@ def test_the_airfoils_best_set_is_not_the_last(claim):
             values = make(variance=variance).set_values
             assert values[6] == pytest.approx(values.max(), abs=1e-6)
             assert make(variance=variance).acceptable(0.0).tolist() == [4, 6]  # exactly two sets are optimal
-    assert all(set(s) < set(ready.PLANT[-1]) for s in ready.PLANT[:-1]), "so that none has a larger value"
+    assert all(set(s) < set(ready.PLANT_SETS[-1]) for s in ready.PLANT_SETS[:-1]), "so that none has a larger value"
     assert ready.hartmann_control().target(0.0) == 4
     claim("bocvs", "Experiments, most expensive set", *printed)
 

@@ -5,7 +5,16 @@ import pytest
 from refusals import refused
 
 from emsopt.problems import forrester, goldstein_price, hartmann3, rosenbrock4, six_hump_camel, sphere6, sprinkler
-from emsopt.problems.tuning import RANGES, ROWS, WHOLE, _rows, _score, _table, forest_tuning, xgboost_tuning
+from emsopt.problems.tuning import (
+    RANGES,
+    SAMPLE_SIZE,
+    WHOLE_NUMBERS,
+    _rows,
+    _score,
+    _table,
+    forest_tuning,
+    xgboost_tuning,
+)
 
 SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 
@@ -20,7 +29,7 @@ def test_the_data_are_those_published():
     assert X.shape == (20640, 8)
     assert y.mean() == pytest.approx(2.068558, abs=1e-6)
     sample, _ = _rows("california")
-    assert sample.shape == (ROWS, 8)
+    assert sample.shape == (SAMPLE_SIZE, 8)
     assert len({tuple(row) for row in sample} - {tuple(row) for row in X}) == 0
 
 
@@ -29,12 +38,12 @@ def test_a_forest_scores_as_by_hand(claim):
     from sklearn.ensemble import RandomForestRegressor
 
     X, y = _rows("wine")
-    assert len(X) == len(_rows("california")[0]) == ROWS == 2000
-    order = np.random.RandomState(0).permutation(ROWS)
+    assert len(X) == len(_rows("california")[0]) == SAMPLE_SIZE == 2000
+    order = np.random.RandomState(0).permutation(SAMPLE_SIZE)
     scores = []
     for k in range(5):
         test = np.sort(order[k * 400 : (k + 1) * 400])
-        train = np.setdiff1d(np.arange(ROWS), test)
+        train = np.setdiff1d(np.arange(SAMPLE_SIZE), test)
         model = RandomForestRegressor(10, max_depth=3, random_state=0).fit(X[train], y[train])
         residual = y[test] - model.predict(X[test])
         scores.append(1 - (residual**2).sum() / ((y[test] - y[test].mean()) ** 2).sum())
@@ -45,7 +54,7 @@ def test_a_forest_scores_as_by_hand(claim):
     assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
     assert f.sense == "max"
     assert f.best_value is None
-    assert [f.variables[k] for k in f.integers] == list(WHOLE)
+    assert [f.variables[k] for k in f.integers] == list(WHOLE_NUMBERS)
     assert f.bounds.tolist() == [list(map(float, pair)) for pair in RANGES["forest"].values()]
     assert "forest on wine" in repr(f)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import digamma
 
 from emsopt.surrogates import horseshoe
-from emsopt.surrogates.horseshoe import Horseshoe, _draw_cholesky, _draw_fast, sample, standardize
+from emsopt.surrogates.horseshoe import Horseshoe, _draw_bhattacharya, _draw_cholesky, sample, standardize
 
 
 @pytest.fixture
@@ -13,13 +13,13 @@ def solve_by(monkeypatch):
     """A function that sets how coefficients are drawn, whatever their number."""
 
     def choose(method):
-        for name in ("_draw_fast", "_draw_cholesky"):
-            monkeypatch.setattr(horseshoe, name, {"fast": _draw_fast, "cholesky": _draw_cholesky}[method])
+        for name in ("_draw_bhattacharya", "_draw_cholesky"):
+            monkeypatch.setattr(horseshoe, name, {"fast": _draw_bhattacharya, "cholesky": _draw_cholesky}[method])
 
     return choose
 
 
-@pytest.mark.parametrize("draw", [_draw_fast, _draw_cholesky])
+@pytest.mark.parametrize("draw", [_draw_bhattacharya, _draw_cholesky])
 @pytest.mark.parametrize(("n", "D"), [(4, 7), (8, 5)])
 def test_coefficients_have_mean_and_covariance_26(draw, n, D):
     rng = np.random.default_rng(0)

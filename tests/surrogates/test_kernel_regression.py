@@ -11,7 +11,7 @@ from emsopt.problems import decaying_wave
 from emsopt.surrogates import gaussian_process
 from emsopt.surrogates.kernel_regression import (
     KERNELS,
-    _left_out,
+    _leave_one_out,
     condition,
     leave_one_out_bandwidth,
     likelihood_bandwidth,
@@ -37,7 +37,7 @@ def left_out(X, y, h):
     """Mean and log density at each point without itself."""
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     np.fill_diagonal(squared, np.inf)
-    return _left_out(squared, y, h)
+    return _leave_one_out(squared, y, h)
 
 
 def naive(kernel, x, X, y, h):

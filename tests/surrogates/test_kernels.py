@@ -59,7 +59,7 @@ def test_gradient_matches_finite_differences(weights, fixed):
     np.testing.assert_allclose(gradient.reshape(49, -1), numeric, atol=2e-6)
     S = np.random.default_rng(5).normal(size=(7, 7))
     S = S + S.T
-    same, contract = kernel.contracted(X)
+    same, contract = kernel.with_gradient(X)
     np.testing.assert_allclose(same, K, rtol=1e-14)
     np.testing.assert_allclose(contract(S), np.tensordot(S, gradient, 2), rtol=1e-10, atol=1e-12)
 
@@ -110,7 +110,7 @@ def data():
 def test_kernel_and_contraction_equal_scikit_learns(data, kernel, lengthscales):
     X = data[0]
     K, gradient = KERNELS[kernel](lengthscales)(X, eval_gradient=True)
-    ours, contract = kernel(lengthscales).contracted(X)
+    ours, contract = kernel(lengthscales).with_gradient(X)
     S = np.random.default_rng(2).normal(size=K.shape)
     S += S.T
     np.testing.assert_allclose(ours, K, rtol=1e-14)
@@ -120,7 +120,7 @@ def test_kernel_and_contraction_equal_scikit_learns(data, kernel, lengthscales):
 def test_a_fixed_lengthscale_is_kept(data):
     X, y, _ = data
     fixed = SquaredExponential(0.7, "fixed")
-    assert fixed.contracted(X)[1](np.ones((40, 40))).shape == (0,)
+    assert fixed.with_gradient(X)[1](np.ones((40, 40))).shape == (0,)
     assert fit(fixed, X, y).kernel == fixed
 
 

@@ -1,1 +1,1 @@
-"""Optimizers of functions on a box. `_base` contains what all of them share."""
+"""Optimizers of functions on a box. `_base` holds their common base class."""

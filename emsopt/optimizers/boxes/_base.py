@@ -1,4 +1,4 @@
-"""What the methods on boxes share: objective, initial design, scaling to the unit cube and sign of the values."""
+"""`BoxOptimizer`, the common base class of all optimizers on boxes, and `BoxObjective`, which they optimise."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,15 +9,15 @@ import numpy as np
 from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray, Rng
 from ...problems import Problem
-from ...problems.box import SAME, Bounds, Box
-from ..ask_tell import AskTell, in_turn
+from ...problems.box import POINT_TOLERANCE, Bounds, Box
+from ..ask_tell import AskTell, synchronized
 from ..values import estimated_gains
-from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
+from ._search import STARTS, Slopes, best_of_pool, maximize_admitted, maximize_on_cube
 
 
 @dataclass(frozen=True, eq=False)
 class BoxObjective:
-    """A function of a point, or of inputs by name, on a box, with its sense and noise. Build it with `on_box`."""
+    """A function on a box with its sense, and whether it is noisy; build it with `box_objective`."""
 
     function: Callable[..., Any]
     space: Box
@@ -25,7 +25,7 @@ class BoxObjective:
     noisy: bool
 
     def __call__(self, x: ArrayLike) -> float:
-        """Return what the function returns at a point; inputs that have names are passed by name."""
+        """Return the function's result at a point, (d,); inputs that have names are passed by name."""
         return self.space.call(self.function, x)  # type: ignore[arg-type]
 
     def seeded(self, seed: int) -> "BoxObjective":
@@ -38,7 +38,7 @@ class BoxObjective:
 Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
 
 
-def on_box(
+def box_objective(
     f: Function | None = None,
     *,
     bounds: Bounds | None = None,
@@ -56,7 +56,7 @@ def on_box(
         if any(value is not None for value in (bounds, noisy, constraints)):
             raise InputError("A BoxObjective already has `bounds`, `noisy` and `constraints`: omit these options.")
         return f
-    f = _elsewhere if f is None else f
+    f = _missing_function if f is None else f
     if not callable(f):
         raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
     if bounds is None:
@@ -71,7 +71,7 @@ def on_box(
 
 
 def _sense_of(f: Function | None, sense: str | None) -> str:
-    """Return the sense given, or else that of the function; raise if there is none, or they differ."""
+    """Return ``sense``, or else that of the function; raise if there is none, or they differ."""
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
         raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
@@ -81,7 +81,7 @@ def _sense_of(f: Function | None, sense: str | None) -> str:
     return sense
 
 
-def _elsewhere(*x: Any, **inputs: Any) -> float:
+def _missing_function(*x: Any, **inputs: Any) -> float:
     raise InputError(
         "This optimizer has no function: evaluate the points it asks for yourself, and `tell` their values."
     )
@@ -104,74 +104,67 @@ class BoxOptimizer(AskTell[FloatArray]):
     initial : int, optional
         Number of points of the initial design, a Latin hypercube, the same for all methods with one ``rng``. Default:
         2 (d + 1), at least 5.
-    rng : int or Generator, optional
-
-    Attributes
-    ----------
-    space : Box
-        Its `Box.named` converts a point of ``told`` to values by name.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1), "y": (-1, 1)}, sense="min", rng=0)
+    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1)}, sense="min", rng=0)
     >>> for _ in range(25):
-    ...     point = optimizer.ask()  # {'x': ..., 'y': ...}
-    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2 + (point["y"] + 0.5) ** 2)
-    >>> point, value = optimizer.best
-    >>> round(point["x"], 2), round(point["y"], 2)
-    (0.3, -0.5)
+    ...     point = optimizer.ask()  # {'x': ...}
+    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2)
+    >>> round(optimizer.best[0]["x"], 2)
+    0.3
     """
 
     noun, column = "point", "x"
 
     def __init__(self, f: Function | None = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
-        super().__init__(on_box(f, **box), rng)
+        super().__init__(box_objective(f, **box), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
-        self._rare = False  # then random points, of which thousands may be refused, are no longer tried
+        self._rarely_allowed = False  # then random points, of which thousands may be refused, are no longer tried
 
     @property
     def points(self) -> FloatArray:
-        """Points observed so far, on the unit cube, shape (t, coordinates)."""
-        return self._on_cube(self.told)
+        """Points observed so far, encoded on the unit cube, shape (t, coordinates)."""
+        return self._encode(self.told)
 
     @property
     def gains(self) -> FloatArray:
-        """Gains observed so far, shape (t,). Larger gains are better."""
+        """Observed values, with reversed sign if the objective is minimised, shape (t,)."""
         return np.array(self.values) * (1 if self.better is max else -1)
 
     @property
     def pending(self) -> FloatArray:
         """Points returned by `ask` whose values have not been told yet, on the unit cube, shape (n, coordinates)."""
-        return self._on_cube([x for x, value in self.taken.items() if value is None])
+        return self._encode([x for x, value in self.taken.items() if value is None])
 
     @property
     def failed(self) -> FloatArray:
         """Points whose evaluation failed, on the unit cube, shape (n, coordinates)."""
-        return self._on_cube([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
+        return self._encode([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
 
-    @in_turn
+    @synchronized
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a point, see `AskTell.tell`; raise if a noise-free point already has another value."""
         point, now = self.space.canonical(x), _validate.single_number(value)
         before = self.taken.get(tuple(point.tolist()))
-        if before is not None and now is not None and not self.objective.noisy and not _agree(before, now):
+        if before is not None and now is not None and not self.objective.noisy and not _values_agree(before, now):
             raise InputError(
                 f"two values at one point: {before:.6g} and {now:.6g} at {self.space.shown(point)}. If the values are "
                 "noisy, pass noisy=True."
             )
         super().tell(x, value)
 
-    def _on_cube(self, points: Any) -> FloatArray:
-        """Return the given points, which may be none, on the unit cube, shape (n, coordinates)."""
+    def _encode(self, points: Any) -> FloatArray:
+        """Return n points, also for n = 0, encoded on the unit cube, shape (n, coordinates)."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:
         """Return whether a point may be asked for. In a noise-free run it must differ from all earlier points."""
-        apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
-        return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
+        apart = np.abs(self._encode(list(self.taken)) - self.space.to_unit(x))
+        return self.objective.noisy or not (apart <= POINT_TOLERANCE).all(axis=1).any()
 
     def _present(self, x: FloatArray) -> Any:
         return self.space.presented(x)
@@ -179,9 +172,9 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _sample(self) -> FloatArray:
         """Draw an allowed point uniformly or, if almost none is, by a walk from the allowed points that are known."""
         known = [*self.taken, *map(tuple, self._queue)]
-        x = None if self._rare else self.space.tried(self.rng)
+        x = None if self._rarely_allowed else self.space.try_sample(self.rng)
         if x is None and known:
-            self._rare = True
+            self._rarely_allowed = True
             return self.space.walk(known, rng=self.rng)
         return self.space.sample(rng=self.rng) if x is None else x
 
@@ -212,19 +205,19 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     def _climb(self, function: Slopes, **options: Any) -> FloatArray:
         """Return the maximiser of a function, searched from random points and near the best observed points."""
-        x = highest(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
+        x = maximize_on_cube(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
         # a simple box without failures bars no point
-        return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
+        return x if self.space.simple and not len(self.failed) else self._maximize_admitted(function, x)
 
     def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
-        """Yield the maximiser of a function among allowed points, then the pool of `best_of_pool`, best first."""
-        x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
-        yield x if self.space.simple else self._climb_admitted(function, x)
+        """Yield points of the unit cube: the maximiser of a function, then the pool of `best_of_pool`, best first."""
+        x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
+        yield x if self.space.simple else self._maximize_admitted(function, x)
         yield from pool
 
-    def _climb_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
-        """Return the maximiser of a function among admitted points, starting also from its maximiser x on the cube."""
-        return highest_admitted(function, self.space, self._admission(), x, self.rng, near=self._leaders())
+    def _maximize_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
+        """Return the maximiser, (coordinates,), of a function among admitted points; x is that on the whole cube."""
+        return maximize_admitted(function, self.space, self._admission(), x, self.rng, near=self._best_points())
 
     def _admission(self) -> Callable[[FloatArray], bool]:
         """Return the function that decides whether a method may propose a point of the box.
@@ -241,7 +234,7 @@ class BoxOptimizer(AskTell[FloatArray]):
 
         return admits
 
-    def _leaders(self) -> FloatArray:
+    def _best_points(self) -> FloatArray:
         """Return up to ``STARTS`` of the best observed points, the best one first, scaled to the unit cube."""
         return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
 
@@ -250,7 +243,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         raise NotImplementedError
 
 
-def _agree(one: float, other: float) -> bool:
+def _values_agree(one: float, other: float) -> bool:
     """Return whether two values are equal up to rounding, or one of them is not finite."""
     return not np.isfinite(one) or not np.isfinite(other) or bool(np.isclose(one, other, rtol=1e-6, atol=1e-12))
 

@@ -1,9 +1,8 @@
 """Maximise a smooth function on a box by L-BFGS-B from many starting points at once.
 
 The coordinates of all starting points are stacked into one vector, and L-BFGS-B maximises the sum of the function
-values. The terms of the sum do not interact, so each point climbs independently of the others. An iteration costs one
-call of the function on all points instead of one scipy call per point. The best point is then improved alone, because
-the stopping tolerance of the joint search applies to the sum of the values and not to a single value.
+values, whose terms do not interact: an iteration costs one call of the function on all points. The best point is then
+improved alone, because the stopping tolerance of the joint search applies to the sum and not to a single value.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +61,7 @@ def maximize_on_box(
     return np.clip(low + width * best, low, high), float(value)  # scaling back may exceed the bounds by rounding
 
 
-def highest(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
+def maximize_on_cube(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
     """Return the point of the unit cube, (d,), where a function is largest, with the options of `best_of_pool`."""
     return next(best_of_pool(function, d, rng, **options))
 
@@ -93,7 +92,7 @@ def best_of_pool(
     yield from ranked
 
 
-def highest_admitted(
+def maximize_admitted(
     function: Slopes,
     space: Box,
     admits: Callable[[FloatArray], bool],
@@ -105,8 +104,8 @@ def highest_admitted(
     """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
 
     Only points that `Box.to_unit` can return count. The search starts from ``x``, where the function is largest on the
-    whole cube, from the points ``near`` and random ones; it then moves the best one at random, less and less, and
-    finally climbs without changing whole numbers and choices.
+    whole cube, from the points ``near`` and random ones; it then moves the best one at random by ever smaller steps,
+    and finally climbs without changing whole numbers and choices.
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:

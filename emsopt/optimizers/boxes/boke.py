@@ -25,8 +25,8 @@ maximiser and does not overflow where W underflows. An evaluation of (3.12) cost
 Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow:
 expect a good region rather than an optimum to many digits. The exploration term grows like exp(u²/4) in the scaled
 distance u, so that in many dimensions (3.12) is largest in corners. With six inputs, L-BFGS-B therefore also starts
-from corners. With other numbers, whose studies were not run again, it starts from ten random points only and often ends
-at a lower top near the data, so that BOKE explores less than (3.12) demands.
+from corners. With other numbers it starts from ten random points only and often ends at a lower maximum near the data,
+so that BOKE explores less than (3.12) demands.
 
 **KR-UCB** with progressive widening, a baseline of the paper, chooses one of the evaluated points, then a new point
 close to it: algorithm 5, (A.4) and (A.5), after Yee, Lisý and Bowling (2016), Monte Carlo tree search in continuous
@@ -43,8 +43,7 @@ C       ``confidence``     weight of exploration, in standard deviations of the 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
           x_{t+1} = \arg\min_{k(x, \tilde x) > τ} W(x) \quad (A.5)
 
-Without noise, repeating an evaluation gives no information, and every step adds a new point. Preparing a step costs
-O(t² d).
+Without noise, every step adds a new point. Preparing a step costs O(t² d).
 
 Limits. A new point is always close to an evaluated one, so regions far from all points are reached only in many small
 steps.
@@ -61,7 +60,7 @@ from ...errors._types import ArrayLike, FloatArray, Rng
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..values import spread, standardized
 from ._base import BoxOptimizer, Function
-from ._search import STARTS, Slopes, corners_of_cube, highest, maximize_on_box, starts_on_box
+from ._search import STARTS, Slopes, corners_of_cube, maximize_on_box, maximize_on_cube, starts_on_box
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,24 +70,22 @@ NOISE_SD = 0.005
 DELTA = 0.1
 BANDWIDTH_RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
-CORNERED = 6  # number of inputs with which the search also starts from corners, see above
-EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
-POINTS = 501  # of `profile`, for a smooth line
+CORNER_INPUTS = 6  # number of inputs with which the search also starts from corners, see above
+LEAST_LOG_DENSITY = -1000.0  # points with smaller log W count as equally unexplored
+PROFILE_POINTS = 501  # of `profile`, for a smooth line
 PROBES = 10_000
-LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
+LEAST_LOG_BOUND = -300.0  # of the maximised logarithm; without exploration it would be -inf at the worst point
 
 
 class BOKE(BoxOptimizer):
     """Bayesian optimisation by kernel regression and density-based exploration.
 
-    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". m is the regression of
-    the observed values, standardised and, for minimisation, with reversed sign; W is the kernel density of the observed
-    points. Each step maximises m + √(β_t / W), with β_t from `exploration`.
+    Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Each step maximises
+    m + √(β_t / W), where m is the regression of the observed values, standardised and for minimisation with reversed
+    sign, and W the kernel density of the observed points.
 
     Parameters
     ----------
-    f, sense, bounds, noisy, constraints, initial, rng
-        As in `BoxOptimizer`.
     scale : float
         Factor of a bandwidth that follows a rule, see `bandwidth`.
     noise_sd : float
@@ -97,23 +94,20 @@ class BOKE(BoxOptimizer):
         "gaussian", "epanechnikov" or "uniform".
     bandwidth : {"scott", "silverman"} or float
         Rule of the bandwidth, (5.1) or (5.2) of the paper, or a fixed bandwidth in widths of the box.
+    f, **options
+        As in `BoxOptimizer`.
 
     Notes
     -----
     In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density (3.10).
-    A point that has been asked for but not observed is treated as observed, with the value predicted by the regression.
-    The points of a batch are therefore spread out.
+    A point that has been asked for but not observed is treated as observed, with the value predicted by the regression,
+    which keeps the points of a batch apart.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> optimizer.best[1] == min(optimizer.values)
-    True
+    >>> eo.optimizers.BOKE(eo.problems.forrester(), rng=0).ask().shape
+    (1,)
     """
 
     def __init__(
@@ -137,10 +131,9 @@ class BOKE(BoxOptimizer):
         )
 
     def surrogate(self) -> KernelRegression:
-        """Return the kernel regression and density of the points observed so far and of those still pending.
+        """Return the regression and density of standardised gains at the points observed so far and those pending.
 
-        The values are standardised *gains*, with reversed sign for minimisation. A pending point has no value yet: the
-        regression's prediction stands in for it.
+        A pending point has no value yet: the regression's prediction stands in for it.
         """
         X, y = self.points, standardized(self.gains)
         h = self.bandwidth
@@ -156,24 +149,18 @@ class BOKE(BoxOptimizer):
         model = self.surrogate()
         beta = exploration(len(model.y), self.noise_sd)
         yield from self._maximisers(lambda x: log_upper_bound(model, beta, x))
-        yield from self._maximisers(lambda x: emptiness(model, x))
+        yield from self._maximisers(lambda x: negative_log_density(model, x))
 
     def _maximisers(self, function: Slopes) -> Iterator[FloatArray]:
-        """Yield the maximiser of a function on the unit cube."""
-        yield self._climb(function, corners=self.space.coordinates == CORNERED)
+        """Yield the maximiser of a function on the unit cube, shape (coordinates,)."""
+        yield self._climb(function, corners=self.space.coordinates == CORNER_INPUTS)
 
 
 class BOKEPlus(BOKE):
-    """BOKE+: a step of BOKE with probability ``exploring``, else the maximum of the regression.
+    """BOKE+: a step of BOKE with probability ``exploring``, else the point where the regression is largest.
 
-    Algorithm 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
-
-    Parameters
-    ----------
-    f, scale, noise_sd, kernel, bandwidth, sense, bounds, noisy, constraints, initial, rng
-        As in `BOKE`.
-    exploring : float
-        Probability p of a step of BOKE, above 0 and at most 1.
+    Algorithm 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". ``exploring``, p, must be
+    above 0 and at most 1; other options are those of `BOKE`.
 
     Examples
     --------
@@ -194,7 +181,7 @@ class BOKEPlus(BOKE):
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
-    """Return the kernel's bandwidth for t points on the d-dimensional unit cube, (5.1) or (5.2), times scale · d."""
+    """Return the bandwidth h_t for t points on the unit cube by (5.1) or (5.2), with the factor scale · d."""
     return BANDWIDTH_RULES[rule](t, d, scale * d)
 
 
@@ -210,76 +197,65 @@ def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> flo
 def profile(optimizer: BOKE) -> "pd.DataFrame":
     """Tabulate the model of an optimizer with one input along that input, in the units of the values.
 
-    Parameters
-    ----------
-    optimizer : BOKE or BOKEPlus
-        It must have one input and at least one observed value.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by x, ``POINTS`` values that are evenly spaced between the bounds of the input. Columns: "mean", the
-        regression; "bonus", √(β / W) times the values' standard deviation; "bound", the sum of the two, which (3.12)
-        maximises (for minimisation: mean minus bonus, which is minimised); and "density", W.
+    At least one value must have been observed. The table is indexed by x, 501 values that are evenly spaced between the
+    bounds of the input. Columns: "mean", the regression; "bonus", √(β / W) times the values' standard deviation;
+    "bound", the sum of the two, which (3.12) maximises (for minimisation: mean minus bonus, which is minimised); and
+    "density", W.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> len(profile(optimizer))
-    501
+    >>> optimizer = eo.optimizers.BOKE(eo.problems.forrester(), rng=0)
+    >>> optimizer.tell([0.5], 0.91)
+    >>> profile(optimizer).columns.tolist()
+    ['mean', 'bonus', 'bound', 'density']
     """
     import pandas as pd
 
-    unit = np.linspace(0, 1, POINTS)[:, None]
+    unit = np.linspace(0, 1, PROFILE_POINTS)[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = spread(gains) or 1.0, 1 if optimizer.better is max else -1
     beta = exploration(len(model.y), optimizer.noise_sd)
-    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
+    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, LEAST_LOG_DENSITY) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
     return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))
 
 
-def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10)."""
+def negative_log_density(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return -log W, (n,), and its slopes, (n, d), at points x, (n, d); it is largest at the least explored points."""
     _, log_density, _, slope = model.predict_with_slopes(x)
-    return -np.maximum(log_density, EMPTIEST), -slope
+    return -np.maximum(log_density, LEAST_LOG_DENSITY), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log(m(x) - min y + √(β / W(x))) and its slopes: its maximiser is that of (3.12), m(x) + √(β / W(x))."""
+    """Return log(m(x) - min y + √(β / W(x))), (n,), and its slopes, (n, d), at points x; its maximiser is (3.12)'s."""
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):  # the worst point has a lift of log 0
         lift = np.log(np.maximum(mean - model.y.min(), 0))
-        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, EMPTIEST))
-    value = np.maximum(np.logaddexp(lift, bonus), LOWEST)
+        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, LEAST_LOG_DENSITY))
+    value = np.maximum(np.logaddexp(lift, bonus), LEAST_LOG_BOUND)
     # slopes of log(e^lift + e^bonus): each part has its share of the sum
     rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
     return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
 
 
 def density_design(n: int, d: int, *, rng: Rng) -> FloatArray:
-    """Return n points of the unit cube: the first at random, each further one where their density is least.
+    """Return n points of the unit cube, (n, d): the first at random, each further one where their density is least.
 
-    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper. The result has
-    shape (n, d).
+    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
 
     Examples
     --------
-    >>> density_design(3, 1, rng=0).round(2).ravel().tolist()  # a random one, and as far from it as can be
+    >>> density_design(3, 1, rng=0).round(2).ravel().tolist()
     [0.64, 0.0, 1.0]
     """
     rng = _validate.generator(rng)
     X = rng.random((1, d))
     while len(X) < n:
         model = condition(X, np.zeros(len(X)), bandwidth(len(X), d))
-        X = np.vstack([X, highest(partial(emptiness, model), d, rng)])
+        X = np.vstack([X, maximize_on_cube(partial(negative_log_density, model), d, rng)])
     return X
 
 
@@ -327,14 +303,14 @@ class KRUCB(BOKE):
             yield self._least_dense(model, model.X[k])
 
     def _least_dense(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
-        """Return the point of lowest density in the ball around ``centre`` where the kernel is at least τ, (A.5)."""
+        """Return the point, (d,), of lowest density in the ball around ``centre`` where the kernel exceeds τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))  # where the Gaussian kernel falls to τ
 
         def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             apart = x - centre
             # a point outside the ball has the value of its projection onto it
             far = np.maximum(np.linalg.norm(apart, axis=1) / radius, 1.0)[:, None]
-            values, slopes = emptiness(model, centre + apart / far)
+            values, slopes = negative_log_density(model, centre + apart / far)
             outward = apart / (far * radius)  # a unit vector outside the ball
             along = (slopes * outward).sum(axis=1, keepdims=True)
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)

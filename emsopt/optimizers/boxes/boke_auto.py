@@ -1,4 +1,4 @@
-r"""boke-auto: exploration by a kernel density as in BOKE, with surrogates that can predict values above those observed.
+r"""boke-auto: exploration by a kernel density as in BOKE, with models that can predict values above those observed.
 
 This is a method of this package, not of a paper. BOKE's regression is a weighted mean, which never exceeds the values
 it averages, so that BOKE finds a peak only by evaluating a point on it. Moreover, √(β / W) is unbounded away from the
@@ -21,8 +21,7 @@ data, and all inputs share one bandwidth. Here:
   peak, the bandwidth and the box in which the next point is sought both shrink.
 - A peak is *known* if its quadratic predicts only a negligible gain, or if d + 1 points are closer to it than
   ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
-  maximise the upper bound if there is no such peak. Without this rule, up to a third of 60 evaluations refined a peak
-  that may be the wrong one.
+  maximise the upper bound if there is no such peak.
 
 e^(-V) is a product over the observed points of the variances, relative to s², that would remain if only that point had
 been observed, with half the lengthscales.
@@ -146,10 +145,9 @@ class BOKEAuto(BoxOptimizer):
     Notes
     -----
     In a noise-free run, a maximum of the quadratic that has already been evaluated is replaced by the maximiser of the
-    upper bound and, if that has been evaluated too, by the point of lowest density. A point asked for but not observed
-    is pending. With or without noise, a maximum of the quadratic within ``CROWDED`` of a pending point is passed over,
-    and such a maximiser of the upper bound is replaced by the point of lowest density; the points of a batch are
-    therefore spread out. Pending points are treated as observed, with the value predicted by the process.
+    upper bound and, if that has been evaluated too, by the point of lowest density. To keep the points of a batch
+    apart, so is a maximum within ``CROWDED`` of a pending point, which was asked for but not observed. Pending points
+    are treated as observed, with the value predicted by the process.
 
     Examples
     --------
@@ -165,7 +163,7 @@ class BOKEAuto(BoxOptimizer):
     _sum: tuple[bool, float, float] | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the process of observed and pending points and clipped gains, with the kernel of the last fit."""
+        """Return the process of clipped gains, with the kernel of the last fit and expected gains at pending points."""
         from ...surrogates.kernels import SquaredExponential
 
         X = self.points
@@ -212,7 +210,10 @@ class BOKEAuto(BoxOptimizer):
         yield self._climb(lambda x: emptiness(process, x))
 
     def _exploit(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the maximum of the quadratic at the best peak worth climbing, or None if there is none."""
+        """Return the point, (d,), where the quadratic of the best unknown peak is largest; None if all are known.
+
+        If the best peak of all is known, its maximum is returned instead in a share ``RETURNING`` of the calls.
+        """
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
         first = found = None
@@ -231,7 +232,7 @@ class BOKEAuto(BoxOptimizer):
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Return the maximiser of a quadratic within ``radius`` of ``centre`` in each input, and how much it gains."""
+        """Return the maximiser of a quadratic within ``radius`` of ``centre`` in each input, and its gain over that."""
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
@@ -288,7 +289,7 @@ def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArra
 def _evaluate(
     points: FloatArray, X: FloatArray, lengthscales: FloatArray, coefficients: FloatArray, noise_ratio: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return what `mean_and_density` returns."""
+    """Return what `mean_and_density` returns, from the arrays of the process."""
     t, d = X.shape
     mean, density = np.zeros(len(points)), np.zeros(len(points))
     mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)

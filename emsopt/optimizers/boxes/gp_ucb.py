@@ -1,4 +1,4 @@
-r"""Gaussian processes on boxes: GP-UCB, the competitor of BOKE, and expected improvement, a yardstick for all.
+r"""Gaussian processes on boxes: GP-UCB, the competitor of BOKE, and expected improvement.
 
 **GP-UCB,** with a fixed kernel as in the paper and with a fitted kernel: algorithm 4, (A.1) to (A.3) of "Bayesian
 Optimization by Kernel Regression and Density-based Exploration".
@@ -34,10 +34,9 @@ g       -                  best observed value; with noise, best posterior mean 
 Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
 broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times.
 
-With noise, the likelihood alone overfits: for a few dozen values it is largest with lengthscales at their bounds and
-hardly any noise, and the next points are close to random. The lengthscales then have the prior of `GPUCB`, the noise is
-fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input each
-(`Additive`), which few points determine better.
+With noise, the likelihood alone overfits a few dozen values. The lengthscales then have the prior of `GPUCB`, the noise
+is fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input
+each (`Additive`), which few points determine better.
 """
 
 from collections.abc import Iterator
@@ -90,14 +89,14 @@ class GPUCB(GPUCBFixed):
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `refit`."""
+        """Return the Gaussian process of standardised gains with hyperparameters that `refit` finds."""
         gains = standardized(self.gains)
         self._last = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
 
 
 def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
-    """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit."""
+    """Return the process fitted from broad lengthscales, or from those of ``last`` if that is likelier."""
     from ...surrogates.kernels import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
@@ -122,8 +121,8 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 RESTARTS = 2
-FINEST = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
-RANDOM = (0.1, 2.0)  # range of random lengthscales, in widths of the box
+LEAST_NOISE = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
+RANDOM_LENGTHSCALES = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
@@ -132,7 +131,7 @@ class GPEI(BoxOptimizer):
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of largest likelihood, for standardised values."""
+        """Return the Gaussian process of largest likelihood, with standardised gains as values."""
         from ...surrogates.kernels import Additive, Matern52
 
         X, y, broad = self.points, standardized(self.gains), np.full(self.space.coordinates, 0.5)
@@ -141,9 +140,9 @@ class GPEI(BoxOptimizer):
             kernels.append(Additive(broad))
             options: dict[str, Any] = {"noise_ratio": NOISY, "spread": SPREAD}
         else:
-            low, high = np.log(RANDOM)
+            low, high = np.log(RANDOM_LENGTHSCALES)
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
-            options = {"noise_ratio": FINEST, "noise_ratio_bounds": (FINEST, FINEST)}
+            options = {"noise_ratio": LEAST_NOISE, "noise_ratio_bounds": (LEAST_NOISE, LEAST_NOISE)}
         kernels += [self._last.kernel] if self._last else []
         fits = [fit(kernel, X, y, **options) for kernel in kernels]
         self._last = max(fits, key=lambda process: process.log_likelihood)

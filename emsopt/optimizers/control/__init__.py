@@ -1,1 +1,1 @@
-"""Choose which variables to control at unknown cost: learners, their model of the values, the loop and regrets."""
+"""Optimizers of control problems, where each play has a cost: learners, their model, the loop and regrets."""

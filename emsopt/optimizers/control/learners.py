@@ -30,7 +30,7 @@ class ControlLearner:
     ----------
     problem : ControlProblem
         A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
-        `UCBCVS` reads the mean costs. In a laboratory, pass the observed outcome to ``tell`` as a `Play`.
+        `UCBCVS` reads the mean costs.
     budget : float, optional
         Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
     alpha : float
@@ -40,7 +40,6 @@ class ControlLearner:
     Attributes
     ----------
     model : ControlModel
-        Estimates its hyperparameters.
     counts, paid : ndarray, shape (m,)
         Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)
@@ -80,7 +79,7 @@ class ControlLearner:
 
     def tell(self, i: int, x: ArrayLike, play: Play) -> None:
         """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables."""
-        i, x = self.problem.checked_query(i, x)
+        i, x = self.problem.check_query(i, x)
         d = self.problem.dimension
         if len(play.point) != d:
             raise InputError(f"`play` must be of {d} variables; got {len(play.point)}.")
@@ -90,7 +89,10 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return set and values, (k,), of the play with the largest expected posterior mean (with few plays: value)."""
+        """Return the set and values, (k,), of the play with the largest expected posterior mean.
+
+        Before there is a model, it is the play with the largest observed value.
+        """
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:
@@ -99,27 +101,27 @@ class ControlLearner:
         for i in sorted({i for i, _ in self.plays}):
             points = np.array([x for j, x in self.plays if j == i])
             # the rough mean is exact, as its weight of the deviation is 0
-            values = self.model.bound(i, "mean").rough(points)[0]
+            values = self.model.bound(i, "mean").approximate(points)[0]
             found.append((values.max(), i, points[np.argmax(values)]))
         return max(found, key=lambda entry: entry[0])[1:]
 
     def _candidates(self) -> list[int]:
-        """Return the sets that the learner may choose from."""
+        """Return the indices of the sets that the learner may choose from."""
         return self.model.maximal
 
     def _first_set(self) -> int:
-        """Return the set to play before there is a model."""
+        """Return the index of the set to play before there is a model."""
         return int(self.rng.choice(self._candidates()))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        """Choose the set to play next and the values of its variables, based on the model."""
+        """Return the set to play next and the values of its variables, (k,), chosen by the model."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.plays)} plays, spent {self.spent:.4g}, {self.phase}>"
 
 
-def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
+def _best_set(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
     """Return the key of ``found`` (a set) with the largest value, and its point; entries are (value, point)."""
     i = max(found, key=lambda j: found[j][0])
     return i, found[i][1]
@@ -129,7 +131,7 @@ class UCBPSQ(ControlLearner):
     """Play the set with the largest E[u], regardless of cost; a set within another cannot have a larger one."""
 
     def _propose(self) -> tuple[int, FloatArray]:
-        return _best({i: self.model.best(i, "upper") for i in self._candidates()})
+        return _best_set({i: self.model.best(i, "upper") for i in self._candidates()})
 
 
 class TSPSQ(ControlLearner):
@@ -137,7 +139,7 @@ class TSPSQ(ControlLearner):
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
-        return _best({i: self.model.best_of_sample(sample, i) for i in self._candidates()})
+        return _best_set({i: self.model.best_of_sample(sample, i) for i in self._candidates()})
 
 
 class UCBCVS(ControlLearner):
@@ -195,7 +197,7 @@ class UnknownCost(ControlLearner):
     Choices that the paper leaves open:
 
     - **Exploration** continues while the next play, which costs at most 1, is certain to fit into its share of the
-      budget, 60 of 100 in the experiments.
+      budget.
     - **T** is the budget divided by the smallest positive mean cost observed in the exploration, but at least 2.
     - **Line 11** of the paper uses an index that exceeds the exploration. Here a set's upper bound is the minimum over
       the rounds in which it was computed. In the exploration of m sets the lower bound of line 10 is computed once in
@@ -209,9 +211,8 @@ class UnknownCost(ControlLearner):
 
     Parameters
     ----------
-    problem : ControlProblem
     exploration : float
-        Share of the budget spent on the first phase, the exploration.
+        Share of the budget spent on the first phase, the exploration; 0.6 in the experiments.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments; d is the number of
         variables of the problem.
@@ -230,11 +231,8 @@ class UnknownCost(ControlLearner):
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = UnknownCost(problem, budget=20, rng=0)
-    >>> set_index, inputs = learner.ask()
-    >>> set_index in range(3)
-    True
+    >>> UnknownCost(eo.problems.hill_control(), budget=20, rng=0)
+    <UnknownCost: 0 plays, spent 0, explore>
     """
 
     def __init__(
@@ -254,14 +252,16 @@ class UnknownCost(ControlLearner):
         """Forget all confidence bounds: ``lower`` becomes ``worst``, ``upper`` infinity; every set may be feasible."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
-        self._open = list(range(len(self.counts)))  # sets that may be feasible: others stay infeasible until a reset
+        self._possibly_feasible = list(
+            range(len(self.counts))
+        )  # sets that may be feasible: others stay infeasible until a reset
         self._bounded_by = self.model.fits
 
     def ask(self) -> tuple[int, FloatArray]:
         """Return the set to play next and the values of its variables, shape (k,)."""
         if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
             self.phase = "exploit"
-            self.feasible = self._open  # all sets, until bounds are computed
+            self.feasible = self._possibly_feasible  # all sets, until bounds are computed
             self._explored = len(self.plays)
             # 1, the largest cost, if none was positive
             self.horizon = max(2.0, self.budget / self.mean_costs[self.paid > 0].min(initial=1.0))
@@ -283,16 +283,16 @@ class UnknownCost(ControlLearner):
         return i, x
 
     def _exploit(self) -> tuple[int, FloatArray]:
-        """Choose a play of the second phase (lines 14 to 26)."""
+        """Return the set to play in the second phase, and the values of its variables, (k,) (lines 14 to 26)."""
         if self.halving:
             times = (len(self.plays) - self._explored) // self.problem.dimension
             self.alpha = self.first_alpha * 0.5**times
         lower = self._lower_bound()
         self.lower = max(self.lower, lower)
-        bounds = {i: self.model.best(i, "upper") for i in self._open}
+        bounds = {i: self.model.best(i, "upper") for i in self._possibly_feasible}
         for i, (value, _) in bounds.items():
             self.upper[i] = min(self.upper[i], value)
-        self.feasible = self._good_enough()
+        self.feasible = self._feasible_sets()
         if not self.feasible:  # lines 17 to 20
             self.restarts += 1
             # sets that had been ruled out have no bound of this round yet
@@ -300,18 +300,18 @@ class UnknownCost(ControlLearner):
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
             # searches are inexact: `lower` may exceed all of them
-            self.feasible = self._good_enough() or [int(np.argmax(self.upper))]
-        self._open = self.feasible  # no other set can become feasible until bounds start anew
+            self.feasible = self._feasible_sets() or [int(np.argmax(self.upper))]
+        self._possibly_feasible = self.feasible  # no other set can become feasible until bounds start anew
         costs = self.cost_bounds()
         lowest = costs[self.feasible].min()
-        return _best({i: bounds[i] for i in self.feasible if costs[i] == lowest})
+        return _best_set({i: bounds[i] for i in self.feasible if costs[i] == lowest})
 
     def _lower_bound(self) -> float:
         """Return the largest expected lower confidence bound, E[l], over all sets and all values of their variables."""
         return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
-    def _good_enough(self) -> list[int]:
-        """Return the feasible sets, those with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
+    def _feasible_sets(self) -> list[int]:
+        """Return the indices of the sets with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
 

@@ -10,19 +10,19 @@ symbol     name                  meaning
 c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 
-**How it is computed.** The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
+The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
 (`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points. The first search, from random starting
-points, replaces E[σ] by the square root of E[σ²], a close upper bound: σ² is a quadratic form in c, and therefore so is
-its mean, whose matrix is computed once. The second search maximises E[u] itself, from the result of the first search or
-of the last round, whichever has the larger E[u].
+points, replaces E[σ] by √E[σ²], a close upper bound: E[σ²] is a quadratic form in c, whose matrix is computed once. The
+second search maximises E[u] itself, from the result of the first search or of the last round, whichever has the larger
+E[u].
 
 **A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
 f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
 within no other.
 
-Estimates of the hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the
-lengthscales, and are updated when the number of plays has grown by the factor REFIT_GROWTH. The first plays are at
-random points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
+Hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the lengthscales,
+and are estimated again when the number of plays has grown by the factor REFIT_GROWTH. The prior mean is the mean of the
+values at the last fit.
 """
 
 from functools import cached_property
@@ -37,11 +37,11 @@ from ...problems.control.problem import ControlProblem
 from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 
 NODES = 64
-SCREENED, CLIMBED = 96, 4  # screening is cheap, and a start costs a search
+SCREENING_POINTS, CLIMB_STARTS = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
 REFIT_GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
-FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
+FIT_OPTIONS: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
 LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
 FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
 
@@ -90,12 +90,12 @@ class ControlModel:
         if self.process is not None:
             kernel, ratio = self.process.kernel, self.process.noise_ratio  # a warm start
         self.prior = float(y.mean())
-        self.process = fit(kernel, X, y, self.prior, noise_ratio=ratio, **FIT)
+        self.process = fit(kernel, X, y, self.prior, noise_ratio=ratio, **FIT_OPTIONS)
         self._fitted_with = len(y)
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute what all searches of a round share; ``averages`` are means of kernel factors over marginals."""
+        """Set the arrays that all searches of a round need; ``averages``, (n, d), are E[g] by play and variable."""
         from scipy.linalg.lapack import dpotri
 
         process = self.process
@@ -107,17 +107,17 @@ class ControlModel:
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
-        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
+        """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
-            box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
-            end = maximize_on_box(bound.rough, starts, box, steps=STEPS, polish=0)[0]
+            box, starts = self._starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
+            end = maximize_on_box(bound.approximate, starts, box, steps=STEPS, polish=0)[0]
             x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=POLISH)
         self._last[i, kind] = [x]
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables of set ``i``."""
+        """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of set ``i``'s variables."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 
@@ -125,12 +125,12 @@ class ControlModel:
         """Return the largest expected value of a posterior sample over set ``i`` and its maximiser, shape (k,)."""
         function = sample.expected(i)
         with one_thread:
-            box, starts = self._starts(i, function, 4 * SCREENED, 2 * CLIMBED)
+            box, starts = self._starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
             x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)
         return value, x
 
     def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the bounds of set ``i``, and the best of n random points, half of them near the eight best plays."""
+        """Return bounds for set ``i``, and the ``most`` best of n random points, half of them near the best plays."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
@@ -143,7 +143,7 @@ class ExpectedBound:
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
-        controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
+        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
         self.weight, self.prior = weight, model.prior
         self.amplitude, self.inverse = process.amplitude, model.inverse
         self.lengthscales, self.scaled = model.lengthscales[controlled], model.scaled[:, controlled]
@@ -151,7 +151,7 @@ class ExpectedBound:
         self.g = _gaussian(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
         if not len(rest):
             self.g = self.g[:1]  # no variable is left to chance, so all nodes are equal
-        self.form: FloatArray | None = None  # of the quadratic form in c, computed when `rough` is first called
+        self.form: FloatArray | None = None  # of the quadratic form in c, computed when `approximate` is first called
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return E[μ] + weight E[σ], shape (K,), and slopes (K, k) at values (K, k) of the controlled variables."""
@@ -161,8 +161,8 @@ class ExpectedBound:
         w *= v
         return self._values_and_slopes(x, c, w)
 
-    def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return E[μ] + weight √E[σ²] and its slopes, which is faster, as E[σ²] is a quadratic form."""
+    def approximate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return E[μ] + weight √E[σ²], (K,), and slopes, (K, k), at values, (K, k): a faster approximation."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))  # averaged over nodes once, for all c
@@ -203,9 +203,9 @@ class PosteriorSample:
         return np.exp(1j * x[:, None] * self.waves).mean(axis=0)
 
     def expected(self, i: int) -> Slopes:
-        """Return the sample's expected value over set ``i``, in which the means of waves are waves, too."""
+        """Return the expected value of the sample as a function, with slopes, of the variables of set ``i``."""
         model, problem = self.model, self.model.problem
-        controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
+        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
         mean = np.exp(1j * self.phases) * (self.wave_averages[:, rest].prod(axis=1) if len(rest) else 1.0)
         size, shift, waves = self.weights * np.abs(mean), np.angle(mean), self.waves[:, controlled]
         correction = self.correction * model.averages[:, rest].prod(axis=1)

@@ -1,8 +1,7 @@
 r"""`bocvs`: play a control problem until the budget is spent; the regrets of its plays.
 
 From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". In each round a learner
-from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome. The run ends when the next
-play does not fit into the budget.
+from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome.
 
 **Regret.** Play t controls set i_t at values x_t, which have the expected value E_{i_t}(x_t); c_i is the mean cost of
 set i, and w the problem's ``worst`` value, 0 in the paper. Regret compares the plays with the best expected value v* of
@@ -31,7 +30,7 @@ from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
 
-OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
+METHOD_OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 _FORM = Form(
@@ -48,9 +47,8 @@ class ControlRun:
 
     Attributes
     ----------
-    method : str
-    problem : str
-        Name of the problem's objective.
+    method, problem : str
+        Names of the method and of the problem's objective.
     control_set, set_name : int, str
         Index and name of the recommended set: that of the play whose expected value has the largest posterior mean, or,
         with too few plays for a model, of the play with the largest observed value.
@@ -58,12 +56,11 @@ class ControlRun:
         Recommended values of the variables in this set, each on [0, 1].
     inputs : dict of str to float
         The same values by the names of the variables. All other variables are left to chance.
-    plays, spent, message
+    plays, spent, message : int, float, str
         Number of plays, their total cost, and why the run ended.
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
-        far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
-        `with_regret` adds.
+        far, ``phase`` and ``seconds`` since the start, and the columns that `with_regret` adds unless ``regret=False``.
     """
 
     method: str
@@ -116,8 +113,8 @@ def bocvs(
         Used by the method "unknown-cost" and in the regrets.
     progress, callback, checkpoint, time_limit
         As in `emsopt.minimize`, with plays in place of evaluations, the learner in place of the optimizer and cost in
-        place of their number. A checkpoint belongs to the same run only if the problem, the method, ``budget``,
-        ``alpha`` and all options are the same: a finished run cannot be extended.
+        place of their number. The problem and all options must be those of the checkpoint: a finished run cannot be
+        extended.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
@@ -126,18 +123,15 @@ def bocvs(
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> run = eo.optimizers.bocvs(problem, budget=10, rng=0)
-    >>> run.spent <= 10, run.message
-    (True, 'the next play does not fit into the budget')
-    >>> run.set_name, list(run.inputs)
-    ('all', ['x1', 'x2'])
+    >>> run = eo.optimizers.bocvs(eo.problems.hill_control(), budget=10, rng=0)
+    >>> run.spent <= 10, run.set_name, list(run.inputs)
+    (True, 'all', ['x1', 'x2'])
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
-    known = OPTIONS.get(method, ())
+    known = METHOD_OPTIONS.get(method, ())
     if unknown := sorted(options.keys() - set(known)):  # before a checkpoint is created
         raise InputError(f"{method!r} takes no option {unknown[0]!r}. Its options are {', '.join(known) or 'none'}.")
     with loop(
@@ -156,7 +150,7 @@ def bocvs(
             if (filed := steps.row) is None:
                 play = problem.play(i, x, rng=stream(seed, number))  # the same under each method
             else:
-                i, x, play = _on_file(steps, filed, problem, i, x)
+                i, x, play = _stored_play(steps, filed, problem, i, x)
             if learner.spent + play.cost > budget:  # a cost is known only once the play is made
                 break
             steps.write(set=int(i), x=x.tolist(), point=play.point.tolist(), value=play.value, cost=play.cost)
@@ -175,13 +169,13 @@ def bocvs(
     return ControlRun(method, name, i, set_name, x, inputs, len(history), learner.spent, steps.message, history)
 
 
-def _on_file(
+def _stored_play(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
-    """Return the set, values and outcome of the next play on file, which replace the proposed set i and values x."""
+    """Return the set, values and outcome of the play on file, ``row``, in place of the proposed set i and values x."""
     proposed = int(i), x.tolist()
     try:
-        i, x = problem.checked_query(row["set"], row["x"])
+        i, x = problem.check_query(row["set"], row["x"])
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
     except ValueError:  # wrong shapes or numbers: the file is of another problem
         steps.file.refuse(steps.number)

@@ -40,18 +40,21 @@ class Optimizer(AskTell[IntArray]):
         return prior + posterior_means(kernels, counts, np.array(self.values) - prior)
 
     def _median_values(self, counts: IntArray) -> FloatArray:
-        """Return the p-median objective per row of ``counts``, (K, G), the units in each twin group of sites."""
+        """Return the p-median objective, (K,), of rows of ``counts``, (K, G), the units in each twin group of sites."""
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
     def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective, (g, t), after swaps from ``gives`` to ``takes`` (Whitaker 1983)."""
+        """Return the p-median objective, (g, t), after a unit moves from ``gives``, (g,), to ``takes``, (t,).
+
+        Both are twin groups, and ``counts``, (G,), the units before the move (Whitaker 1983).
+        """
         members = np.repeat(np.arange(len(counts)), counts)
         change = swap_changes(self._nearest_groups, members, len(counts))
         return self._median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]
 
     @cached_property
     def _nearest_groups(self) -> Lists:
-        """All twin groups and their costs, in order of cost, for each atom."""
+        """All twin groups in order of cost, and these costs, for each atom."""
         costs, shares = self._group_costs, self.space.city.demand_shares
         return lists_of(matrix_costs(costs, shares), np.arange(len(shares)), len(costs))
 
@@ -65,7 +68,7 @@ class Optimizer(AskTell[IntArray]):
 # compiled, as numpy would need an array (K, G, M)
 @njit(cache=True)
 def _weighted_minima(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
-    """Return Σ_j w_j min_g c_gj for each row of ``counts``, shape (K,), over the groups g that hold a unit."""
+    """Return Σ_j w_j min_g c_gj, (K,), over the groups g with a unit, for each row of ``counts``, (K, G)."""
     values = np.empty(len(counts))
     for k in range(len(counts)):
         nearest = np.full(len(weights), np.inf)
@@ -80,16 +83,10 @@ def _weighted_minima(costs: FloatArray, weights: FloatArray, counts: IntArray) -
 class RandomSearch(Optimizer):
     """Ask for random deployments, with each unit at a random free place.
 
-    No deployment is asked for twice, unless the objective is noisy.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
-    >>> optimizer = eo.optimizers.RandomSearch(objective, rng=0)
-    >>> for _ in range(10):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, objective(x))
-    >>> optimizer
-    <RandomSearch: sense='min', best 6.06744 of 10 observed, noisy=False>
+    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
+    >>> len(eo.optimizers.RandomSearch(objective, rng=0).ask())
+    2
     """

@@ -7,12 +7,10 @@ Problem (8) of "Optimizing Server Locations in Spatial Queues":
 ================  =====================================================================================================
 method            what it does
 ================  =====================================================================================================
-``"swap"``        tabu search (best swaps, also past local minima) from 40 starts; no bound. The default
+``"swap"``        tabu search from 40 starts; no bound. The default: lowest values in the least time
 ``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
 ================  =====================================================================================================
-
-The default finds the lowest values in the least time (`benchmarks/RESULTS.md`).
 
 A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
 cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
@@ -71,10 +69,10 @@ def minimize_quadratic(
 ) -> QuadraticMinimum:
     """Minimise xᵀA x + (b - diag A)ᵀx over allocations x of ``units`` units to N places.
 
-    x_i is the number of units at place i, from ``floors`` (default 0) to ``capacities`` (default 1). The module
-    describes the meaning of A's diagonal, and the methods. A is made symmetric.
+    x_i is the number of units at place i, from ``floors`` (default 0) to ``capacities`` (default 1). The module's notes
+    describe the diagonal of A and the methods. A is made symmetric.
 
-    ``options`` are, with "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends
+    With "swap", ``options`` are ``starts`` (40) and ``steps``, the swaps in a row without improvement that end a start
     (2 N).
     """
     solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]
@@ -104,7 +102,7 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Search by `tabu`; return the best x found, and -inf, because there is no lower bound."""
+    """Return the best x that `tabu` finds, shape (N,), and -inf, because there is no lower bound."""
     patience = 2 * len(b) if steps is None else steps
     return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
@@ -112,7 +110,7 @@ def _swap(
 def _annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best x found in several annealing walks of 100 N steps, each from random places, and -inf."""
+    """Return the best x of ``RESTARTS`` annealing walks of 100 N steps from random places, and -inf as lower bound."""
     slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
@@ -126,7 +124,7 @@ def _annealing(
 def _relax(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Solve by `_relaxation`, with each place split into one per unit it can hold; return x and a lower bound."""
+    """Return x, (N,), and a lower bound by `_relaxation`, with each place split into one per unit it can hold."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -180,7 +178,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
 
 
 def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
-    """Minimise by submodular relaxation and minimum cuts; return x and a lower bound.
+    """Minimise over p places by submodular relaxation and minimum cuts; return x, (N,), and a lower bound.
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
     Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
@@ -222,7 +220,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
 
 
 def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
-    """Greedily add the cheapest or remove the most expensive unit until exactly p are placed."""
+    """Return x after adding the cheapest or removing the most expensive unit until exactly p are placed."""
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:
@@ -242,7 +240,7 @@ _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
 }
 
 
-COOLEST = 1e-3  # at the end, hardly any rise is accepted
+LAST_TEMPERATURE = 1e-3  # relative to the first: at the end, hardly any rise is accepted
 
 
 @njit(cache=True, nogil=True)
@@ -279,11 +277,11 @@ def tabu(
 def descend(
     A: FloatArray, cost: FloatArray, x: IntArray, floors: IntArray, capacities: IntArray, patience: int
 ) -> IntArray:
-    """Swap until ``patience`` steps bring no improvement; return the best allocation found.
+    """Swap until ``patience`` steps in a row bring no new best allocation; return the best one, (N,).
 
     A step relocates the unit whose move lowers the value most or raises it least, and bars both places for some steps.
-    With ``patience`` 0, only swaps that lower the value are made. ``cost``, the change of the value for one more unit
-    at each place, is kept at b + 2 A x; it and ``x`` are changed in place.
+    With ``patience`` 0, only swaps that lower the value are made. ``cost``, b + 2 A x, is the change of the value for
+    one more unit at each place; it and ``x`` are changed in place.
     """
     n = len(x)
     better = 1e-10 * (np.abs(cost).max() + np.abs(A).max())  # well above the sum of rounding errors
@@ -326,7 +324,7 @@ def anneal(
 
     ``filled`` has the place of each unit that may move, ``empty`` that of each free slot; both are overwritten. A move
     is accepted with Metropolis's probability; the temperature falls geometrically from the mean change of a swap to
-    `COOLEST` of it. ``chances``, shape (steps, 3), are random numbers.
+    ``LAST_TEMPERATURE`` times it. ``chances``, shape (steps, 3), are random numbers.
     """
     x = floors.copy()
     for i in filled:
@@ -342,7 +340,7 @@ def anneal(
     rounding = 1e-10 * (np.abs(cost).max() + np.abs(A).max())
     now, least = 0.0, 0.0
     for k in range(len(chances)):
-        temperature = first * COOLEST ** (k / len(chances))
+        temperature = first * LAST_TEMPERATURE ** (k / len(chances))
         s, t = int(chances[k, 0] * len(filled)), int(chances[k, 1] * len(empty))
         i, j = filled[s], empty[t]
         change = _change(A, cost, i, j)

@@ -18,8 +18,7 @@ GP*             -               Gaussian process fitted to the first 𝒯 and th
 x^c             ``centre``      centre of the feasible trust region (17), as units at each location
 ==============  ==============  ==============================================================================
 
-A location is a group of interchangeable sites. Deployments are numbers of units at locations, so that each deployment
-has only one representation.
+A location is a group of interchangeable sites. Deployments are numbers of units at locations.
 
 Choices that the paper leaves open: 𝒯 = 20; successes need not be consecutive (section 5.4), and the region's first
 value counts as one (y' starts at infinity); a restart takes no evaluation; expected improvement is compared by its
@@ -28,8 +27,8 @@ logarithm, which does not underflow.
 Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
 `benchmarks/RESULTS.md` has the contribution of each.
 
-- ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
-  standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.
+- ``constant``: the average residual is added to the prior mean, or the kernel has to explain several minutes of waiting
+  as covariance.
 - ``scale``: a factor multiplies kernel (13), which has none.
 - ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
   likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer
@@ -43,11 +42,7 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
 - ``start``: a new centre is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The
   literal version lists all deployments if there are at most LISTED.
 
-An iteration values all single swaps of a deployment at once, dozens of times: the prior from the nearest and second
-nearest unit of each atom, the posterior by a bound that leaves few of them to be computed.
-
-Limits. The p-median prior helps as far as distances explain response times. It ignores queueing, so at very high load
-or for unusual preferences it misleads at first.
+Limits. The p-median prior ignores queueing, so at very high load or for unusual preferences it misleads at first.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,10 +62,10 @@ EDGE = 20.0
 GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
-LISTED = 25_000  # literal: largest number of deployments listed to find a centre; St. Paul's listed sites give 24,310
+MOST_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
 ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
-MODELLED = 400  # observations to which the process is fitted at most, those nearest to the centre, as a fit takes O(n³)
+MOST_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]
@@ -85,8 +80,6 @@ class GPpM(Optimizer):
 
     Parameters
     ----------
-    objective : Objective
-    rng : int or Generator, optional
     initial : int
         Number of random deployments to begin with, 𝒯.
     literal : bool
@@ -106,15 +99,14 @@ class GPpM(Optimizer):
     edge : float
         Largest Hamming distance from the centre in the trust region, d.
     restarts, optima : int, list of int
-        Number of trust regions given up so far, as they allowed no swap, and the index of the best deployment of each.
+        Number of trust regions that became too small for a swap, and the index of the best deployment of each.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9)
-    >>> optimizer = GPpM(objective, rng=0)
-    >>> sites = optimizer.ask()
-    >>> optimizer.tell(sites, objective(sites))
+    >>> len(eo.optimizers.GPpM(objective, rng=0).ask())
+    9
     """
 
     def __init__(
@@ -148,11 +140,11 @@ class GPpM(Optimizer):
         self._successes = self._failures = 0
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the surrogate's posterior mean and standard deviation, each (K,), of allowed deployments, (K, p)."""
+        """Return the posterior mean and standard deviation, each (K,), of the values of allowed deployments, (K, p)."""
         return self._posterior(*self._surrogate_and_counts(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
+        """Return the log of the expected improvement, equation (18), of allowed deployments, (K, p), shape (K,).
 
         It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
         at an observed deployment. Deployments asked for but not yet observed are not taken into account.
@@ -171,12 +163,12 @@ class GPpM(Optimizer):
         return self.process, self.space.group_counts([self.space.canonical(row) for row in rows])
 
     def _posterior(self, process: GaussianProcess, counts: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the posterior mean and standard deviation of deployments given as rows of ``counts``."""
+        """Return the posterior mean and standard deviation, each (K,), of deployments given as ``counts``, (K, G)."""
         mean, variance = process.predict(counts, self._prior(counts) + self._constant)
         return mean, np.sqrt(variance)
 
     def _goal(self, process: GaussianProcess) -> float:
-        """Return the value to improve on: the lowest observed; with noise, the lowest posterior mean of those."""
+        """Return the lowest observed value; with noise, the lowest posterior mean at an observed deployment."""
         if not self.objective.noisy:
             return min(self.values)
         return self._posterior(process, np.array(self._told))[0].min()
@@ -193,9 +185,9 @@ class GPpM(Optimizer):
             self._open_region()
         else:
             self._resize(value, self.centre)
-        moved = told > MODELLED and self.restarts > restarts  # a new centre has other nearest observations
+        moved = told > MOST_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
         # every second time from ALWAYS_FIT observations on, every fifth from MODELLED on
-        due = told % (1 + min(told, MODELLED) // ALWAYS_FIT) == 0
+        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
@@ -203,16 +195,16 @@ class GPpM(Optimizer):
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
     def _choose_observations(self) -> Sequence[int]:
-        """Return the indices of the observations to fit, in ascending order: if many, those nearest to the centre."""
+        """Return the ascending indices of the observations to fit: all, or of many the ones nearest to the centre."""
         told = len(self._told)
-        if self.centre is None or told <= MODELLED or "weights" not in self._repairs:
+        if self.centre is None or told <= MOST_MODELLED or "weights" not in self._repairs:
             return range(told)
         latest_first = np.arange(told)[::-1]  # in a tie, the later ones
         distance = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
-        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MODELLED]]).tolist()
+        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MOST_MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20)."""
+        """Update the trust region around ``centre`` after a new value (Algorithm 4, lines 13 to 20)."""
         follows, x = "centre" in self._repairs, self._told[-1]
         if value < self._region_value - 1e-9 and (not follows or np.abs(x - centre).sum() <= self.edge):
             self._region_value, self._region_best = value, len(self._told) - 1
@@ -246,7 +238,7 @@ class GPpM(Optimizer):
             return np.sqrt(BETA) * deviation - mean
 
         score, bounds = self._scores(world, constant, rate)
-        if "start" not in self._repairs and self.space.count <= LISTED:
+        if "start" not in self._repairs and self.space.count <= MOST_LISTED:
             every = self.space.group_counts(self.space.listing())
             self.centre = every[score(every).argmax()]
         else:
@@ -280,7 +272,7 @@ class GPpM(Optimizer):
     def _propose(self) -> IntArray:
         if self.centre is None or self.process is None:
             return self.draw()
-        process = self._with_pending(self.process)
+        process = self._condition_on_pending(self.process)
         goal = self._goal(process)
 
         score, bounds = self._scores(process, self._constant, partial(log_expected_improvement, goal))
@@ -291,7 +283,7 @@ class GPpM(Optimizer):
         best = climbing_search(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
         return self.draw() if best is None else self.space.deployment(best)
 
-    def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
+    def _condition_on_pending(self, process: GaussianProcess) -> GaussianProcess:
         """Return the process conditioned on its own predictions at deployments asked for but not yet observed."""
         for sites, value in self.taken.items():
             if value is None:
@@ -305,8 +297,9 @@ class GPpM(Optimizer):
     ) -> tuple[Score, Bounds]:
         """Return two functions: the score of deployments, and upper bounds on the scores of all swaps of one.
 
-        ``rate`` must fall with the posterior mean and rise with the deviation. The bounds need O(n) per swap: the mean
-        is exact, and the variance explained at x' is a convex function of k(x', X), so its tangent at x is below it.
+        A score is ``rate`` of mean and deviation, which must fall with the first and rise with the second. The bounds
+        need O(n) per swap: the mean is exact, and the variance explained at x' is a convex function of k(x', X), so its
+        tangent at x is below it.
         """
 
         def score(counts: IntArray) -> FloatArray:
@@ -314,9 +307,9 @@ class GPpM(Optimizer):
             return rate(mean, np.sqrt(variance))
 
         def bounds(x: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-            sums = process.kernel.over_swaps(x, gives, takes, process.X)
+            sums = process.kernel.swap_sums(x, gives, takes, process.X)
             across = process.kernel(x[None], process.X)[0]
-            weights = process.solved(across)
+            weights = process.solve(across)
             mean = self._prior_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
             explained = 2 * sums(weights) - across @ weights
             variance = process.amplitude * np.maximum(process.kernel.diag(x[None]) - explained, 0)
@@ -355,7 +348,7 @@ class GPzero(GPpM):
 def adaptive_swapping(
     space: DeploymentSpace, score: Score, centre: IntArray, edge: float, rng: np.random.Generator
 ) -> IntArray:
-    """Return the outcome of Algorithm 3 as printed, which may lie outside the region.
+    """Return the deployment, (G,), that Algorithm 3 finds as printed, which may lie outside the region.
 
     Candidates are scored in blocks; those after an accepted one are discarded and do not count.
     """
@@ -382,10 +375,10 @@ def climbing_search(
     rng: np.random.Generator,
     taken: IntArray,
 ) -> IntArray | None:
-    """Return the best deployment of the region that climbs find, None if all that they reach are in ``taken``.
+    """Return the best deployment, (G,), that climbs in the region reach; None if all of these are in ``taken``.
 
-    Ours, in place of Algorithm 3, whose ten swaps at a time leave little of a good deployment: `climb` goes on from the
-    best CHAINS of CANDIDATES random deployments, and from the centre.
+    `climb` starts from the best CHAINS of CANDIDATES random deployments, and from the centre. It is ours, in place of
+    Algorithm 3, whose ten swaps at a time leave little of a good deployment.
     """
     most = max(1, int(min(edge / 2, space.units)))
     pool = np.vstack([centre, random_swaps(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
@@ -408,7 +401,7 @@ def climb(
     region: tuple[IntArray, float] | None = None,
     taken: IntArray | None = None,
 ) -> tuple[IntArray, float]:
-    """Relocate unit by unit to the highest score until none raises ``value``; return the counts, (G,), and score.
+    """Make the swap with the highest score until none raises ``value``; return the counts, (G,), and their score.
 
     Deployments in ``taken``, shape (n, G), and outside of a ``region``, centre and edge, are skipped. ``bounds``
     returns upper bounds on the scores of swaps, which save scoring most of them.
@@ -435,7 +428,7 @@ def climb(
 def _best_swap(
     score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
 ) -> tuple[IntArray | None, float]:
-    """Return the swap with the highest score if it is above ``value``, and this score; else None and ``value``."""
+    """Return the counts, (G,), after the best swap, and its score; None and ``value`` if no score is above this."""
     best, left = None, np.flatnonzero(upper > value)
     left = left[np.argsort(-upper.flat[left], kind="stable")]
     while len(left) and upper.flat[left[0]] > value:  # bounds descend: the rest cannot be better

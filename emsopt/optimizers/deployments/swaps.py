@@ -1,8 +1,7 @@
 r"""Swap local search, and `best_deployment`, which enumerates all deployments if affordable and searches otherwise.
 
-A step of `local_search` relocates the unit that gives the largest improvement, and a step of `LocalSearch` the first
-one found that gives any. A descent ends if no single relocation improves. With an evaluator that takes microseconds few
-methods are better, but the result is not proven optimal.
+A step of `local_search` makes the relocation of one unit that improves most, and a step of `LocalSearch` the first one
+found that improves. A descent ends if no single relocation improves. The result is not proven optimal.
 
 `LocalSearchPlus` orders the swaps by the expected cost if units were busy independently of each other,
 
@@ -36,14 +35,14 @@ from ...evaluators.objective import Objective
 from ..run import Run
 from ._base import Optimizer
 
-RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and starts by classical models
-TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
+RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models
+SWAPS_TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
-HIGHEST_LOAD, NEGLIGIBLE = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
-WHOLE = 200_000  # the same if the metric takes a whole evaluation of each, about 0.1 ms or more
+HIGHEST_LOAD, LEAST_PROBABILITY = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
+AFFORDABLE_OTHERS = 200_000  # at most this many if the metric is not the mean, with 0.1 ms or more for each
 
 
 def local_search(
@@ -59,7 +58,6 @@ def local_search(
 
     Parameters
     ----------
-    objective : Objective
     starts : sequence of array_like, optional
         Deployments to start from. Default: the p-median deployment, all units at the open sites with the shortest mean
         response time, and ``restarts`` random ones.
@@ -68,23 +66,23 @@ def local_search(
     budget : int, optional
         Stop after the step that reaches this number of evaluations. A step evaluates all neighbours of a deployment
         and may therefore exceed the number.
-    rng : int or Generator, optional
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
     Notes
     -----
-    The result is a local optimum of single moves. Noisy objectives mislead the search: fix the simulation's ``rng``.
+    Noisy objectives mislead the search: fix the simulation's ``rng``.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> run = eo.optimizers.local_search(objective, restarts=2, rng=0)
-    >>> run.x.tolist()
+    >>> eo.optimizers.local_search(objective, restarts=2, rng=0).x.tolist()
     [2, 4]
     """
-    number = len(starts) if starts is not None else CLASSICAL + _validate.whole_number(restarts, "restarts", low=0)
+    number = (
+        len(starts) if starts is not None else CLASSICAL_STARTS + _validate.whole_number(restarts, "restarts", low=0)
+    )
     with bar(progress, number, "start") as show:
         if starts is None:
             chosen = _starts(objective.space, restarts, rng, show)
@@ -94,13 +92,13 @@ def local_search(
 
 
 def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
-    """Return the classical starts and some random ones."""
+    """Return the starts of `local_search`: two by classical models, and ``restarts`` random ones."""
     show(0, "p-median deployment to start from")
     return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
 
 
 def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: Show) -> Run:
-    """Descend from each of the starts."""
+    """Return the run of best-improvement descents from each of the starts, within a budget of evaluations."""
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
     best, best_value, rows = starts[0], np.inf, []
@@ -136,8 +134,6 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
 class LocalSearch(Optimizer):
     """Swap local search through ask / tell: move to the first better neighbour, restart in a local optimum.
 
-    Notes
-    -----
     The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
     each filled before the next is used, others at random. With noise, a new value is compared with a single earlier
     one, which misleads the search.
@@ -187,7 +183,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time."""
+    """Return two deployments, (p,): the p-median, and all units at the sites with the shortest mean response time."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
@@ -196,9 +192,9 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
 
 
 def affordable(objective: Objective) -> int:
-    """Return the largest number of deployments that are enumerated rather than searched."""
+    """Return the largest number of deployments of an objective that are enumerated rather than searched."""
     most = AFFORDABLE[objective.evaluator]
-    return most if is_mean(objective.metric) else min(most, WHOLE)
+    return most if is_mean(objective.metric) else min(most, AFFORDABLE_OTHERS)
 
 
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
@@ -209,18 +205,14 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
 
     Parameters
     ----------
-    objective : Objective
-    rng : int or Generator, optional
-        For the random starts of a search.
     progress : bool or callable
         True shows a bar; a function is called with (done, total): deployments of an enumeration, or starts of both
-        searches. A search among dozens of units takes minutes.
+        searches.
 
     Returns
     -------
     Run
-        ``message`` says whether the optimum is proven. If there are two searches, ``nfev`` and ``history`` are those of
-        the second.
+        ``message`` says whether the optimum is proven. Of two searches, ``nfev`` and ``history`` are the second's.
 
     Examples
     --------
@@ -240,7 +232,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
         sites = everything.best_sites
         return Run(sites, value, evaluated, "proven by enumeration", history, sites, value)
     guided = objective.evaluator != "approximate"
-    number = CLASSICAL + RESTARTS
+    number = CLASSICAL_STARTS + RESTARTS
     with bar(progress, number + guided, "start") as show:
         starts = _starts(space, RESTARTS, rng, show)
         if guided:
@@ -248,10 +240,10 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
             guide = Objective(space.city, space, "approximate", objective.metric, **options)
             starts = [space.canonical(_descend(guide, starts, None, show).x)]
 
-        def show_rest(done: int, note: str = "", total: int | None = None) -> object:
+        def show_second(done: int, note: str = "", total: int | None = None) -> object:
             return show(done + number * guided, note)
 
-        return _descend(objective, starts, None, show_rest)
+        return _descend(objective, starts, None, show_second)
 
 
 class LocalSearchPlus(Optimizer):
@@ -261,13 +253,13 @@ class LocalSearchPlus(Optimizer):
     of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
     random promising swaps are made at once from the best deployment, and the search goes on from there.
 
-    A variant of this package. Any metric will do, as the estimate takes the costs of sites and atoms from the
+    This method of the package takes any metric, as the estimate is made of the costs of sites and atoms in the
     objective. With noise, a new value is compared with a single earlier one, which misleads the search.
     """
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._preferred = preferred(objective)
+        self._estimate = estimate_input(objective)
         # the estimate takes no evaluation, so descend by it first
         self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
@@ -275,12 +267,12 @@ class LocalSearchPlus(Optimizer):
         self._around: list[IntArray] = []
 
     def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return the swaps of a deployment, (k, 2) twin groups, and the changes of the estimate, in ascending order."""
-        change = expected_changes(self._preferred, counts)
+        """Return the best swaps by the estimate, (k, 2) twin groups, and its changes, (k,), in ascending order."""
+        change = expected_changes(self._estimate, counts)
         gives, takes = self.space.swaps(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
-        some = np.argsort(change, axis=None, kind="stable")[:TRIED]
+        some = np.argsort(change, axis=None, kind="stable")[:SWAPS_TRIED]
         some = some[np.isfinite(change.flat[some])]  # fewer than TRIED swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
@@ -305,7 +297,7 @@ class LocalSearchPlus(Optimizer):
         return self._kick()
 
     def _kick(self) -> IntArray:
-        """Return the best deployment changed by some random promising swaps, near which the search continues."""
+        """Return the best deployment after some random promising swaps, from which the search continues."""
         self._value = np.inf
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
@@ -334,8 +326,8 @@ def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
     return moved
 
 
-class Preferred(NamedTuple):
-    """Input of the estimate of the expected cost.
+class EstimateInput(NamedTuple):
+    """Input of `expected_changes`, the estimate of how swaps change the expected cost.
 
     ``groups``, shape (M, G), lists the twin groups by the preference of each atom, and ``costs`` their costs, times the
     atom's share of the demand; ``shares``, shape (R,), are the probabilities (1 - ρ) ρ^k.
@@ -346,22 +338,25 @@ class Preferred(NamedTuple):
     shares: FloatArray
 
 
-def preferred(objective: Objective) -> Preferred:
-    """Return the input of the estimate of an objective."""
+def estimate_input(objective: Objective) -> EstimateInput:
+    """Return the input of `expected_changes` for an objective."""
     city, units = objective.city, objective.units
     first_site = np.unique(city.twin_groups, return_index=True)[1]
     groups = np.ascontiguousarray(np.argsort(city.preference_ranks[first_site], axis=0).T)
     costs = np.take_along_axis(objective.costs[first_site].T, groups, axis=1) * city.demand_shares[:, None]
     load = min(city.offered_load(units), HIGHEST_LOAD)
-    depth = np.clip(int(np.ceil(np.log(NEGLIGIBLE) / np.log(load))), 1, units)
-    return Preferred(groups, costs, (1 - load) * load ** np.arange(depth))
+    depth = np.clip(int(np.ceil(np.log(LEAST_PROBABILITY) / np.log(load))), 1, units)
+    return EstimateInput(groups, costs, (1 - load) * load ** np.arange(depth))
 
 
 @njit(cache=True, nogil=True)
-def _first_units(
+def _list_first_units(
     groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
 ) -> tuple[int, int]:
-    """List the units that atom j calls first and their costs; return their number, and how many groups were read."""
+    """Fill ``unit`` with the groups of the units that atom j prefers, and ``paid`` with their costs.
+
+    Return the number of units listed, and that of groups read.
+    """
     n = last = 0
     while n < len(unit) and last < len(counts):
         for _ in range(min(counts[groups[j, last]], len(unit) - n)):
@@ -373,14 +368,14 @@ def _first_units(
 
 @njit(cache=True, nogil=True)
 def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, sooner: FloatArray) -> None:
-    """Fill cumulative sums: how the cost changes if the first k units come one place later, or sooner."""
+    """Fill ``later`` and ``sooner`` with the changes of the cost if the first k units move one place down, or up."""
     for k in range(n):
         later[k + 1] = later[k] + ((q[k + 1] - q[k]) * paid[k] if k + 1 < len(q) else 0.0)
         sooner[k + 1] = sooner[k] + ((q[k - 1] - q[k]) * paid[k] if k else 0.0)
 
 
 @njit(cache=True, nogil=True)
-def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
+def expected_changes(of: EstimateInput, counts: IntArray) -> FloatArray:
     """Return how the estimate changes if a unit moves from group g to group h, shape (G, G).
 
     Entries are without meaning if g holds no unit or g is h.
@@ -392,7 +387,7 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
     unit, paid = np.empty(R + 1, np.int64), np.empty(R + 1)  # one more than counts: it moves up if another leaves
     later, sooner, stands = np.zeros(R + 2), np.zeros(R + 2), np.zeros(R + 1, np.bool_)
     for j in range(M):
-        n, last = _first_units(groups, costs, counts, j, unit, paid)
+        n, last = _list_first_units(groups, costs, counts, j, unit, paid)
         _sum_shifts(q, paid, n, later, sooner)
         top = min(n, R)
         for a in range(top):

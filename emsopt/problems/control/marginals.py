@@ -9,7 +9,7 @@ bump with centre a and width w,
 
 .. math:: E[\exp(-(X - a)^2 / (2 w^2))]
 
-which yields the exact average of a squared-exponential kernel and thus of the posterior mean of a Gaussian process.
+and thus the exact average of the posterior mean of a Gaussian process with a squared-exponential kernel.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ import numpy as np
 from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray
 
-WIDEST = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
+MAX_SCALE = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,17 @@ class TruncatedNormal:
 
     def __post_init__(self) -> None:
         _validate.positive_number(self.variance, "variance")
-        if self.variance >= self._variance(WIDEST):
+        if self.variance >= self._variance(MAX_SCALE):
             most = f"{1 / 12:.6g}, the variance of the uniform distribution"
             raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak, use `Uniform`.")
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)  # below the root of the variance: truncation narrows
-        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(WIDEST))
+        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(MAX_SCALE))
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _variance(self, scale: float) -> float:
-        """Return the variance for a given scale of the parent distribution."""
+        """Return the variance of the truncated distribution for a scale of the parent distribution."""
         nodes, weights = _legendre()
         # beyond 9 standard deviations the density is negligible
         z = min(0.5 / scale, 9.0) * nodes
@@ -66,7 +66,7 @@ class TruncatedNormal:
         return float(scale**2 * (density @ (z - density @ z) ** 2))
 
     def quantile(self, u: ArrayLike) -> FloatArray:
-        """Return the value below which a share ``u`` of the distribution lies, elementwise."""
+        """Return the ``u``-quantile of the distribution, elementwise."""
         from scipy.special import ndtr, ndtri
 
         below, above = ndtr(np.array([-0.5, 0.5]) / self.scale)
@@ -94,7 +94,7 @@ class Uniform:
     """
 
     def quantile(self, u: ArrayLike) -> FloatArray:
-        """Return the value below which a share ``u`` of the distribution lies, elementwise."""
+        """Return the ``u``-quantile of the distribution, elementwise."""
         return np.asarray(u, dtype=float)
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
@@ -104,15 +104,13 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical:
-    """Observed values, shape (n,), all within [0, 1] and each equally likely.
+    """Distribution of observed ``values``, shape (n,), all within [0, 1] and each equally likely.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> import numpy as np
-    >>> law = eo.problems.Empirical(np.array([0.2, 0.4, 0.9]))
-    >>> float(law.values.mean())
-    0.5
+    >>> eo.problems.Empirical([0.2, 0.4, 0.9])
+    Empirical(3 values, mean 0.5, variance 0.0867)
     """
 
     values: FloatArray
@@ -145,7 +143,7 @@ Marginal: TypeAlias = TruncatedNormal | Uniform | Empirical
 
 @cache
 def _legendre() -> tuple[FloatArray, FloatArray]:
-    """Return Gauss-Legendre nodes and weights on [-1, 1]."""
+    """Return Gauss-Legendre nodes and weights on [-1, 1], (200,) each."""
     return np.polynomial.legendre.leggauss(200)
 
 

@@ -18,12 +18,11 @@ c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unkn
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
 E_i(x^i) is the expected value of f when set i is held at x^i and the other variables, X^{-i}, are drawn from their
-marginals. v_i is the best expected value of set i, and C_* holds the sets that are good enough. A play controls one set
-once: it holds the set at chosen values, draws the others, and yields a value and a cost.
+marginals. v_i is the best expected value of set i, and C_* holds the acceptable sets. A play holds one set at chosen
+values, draws the other variables, and yields a value and a cost.
 
-Expected values are means over NODES common quasi-Monte-Carlo points: Sobol points with a fixed scrambling, mapped by
-the quantile functions of the marginals. Expected values are therefore deterministic and comparable between sets and
-points.
+Expected values are means over NODES common quasi-Monte-Carlo points, Sobol points with a fixed scrambling that the
+quantile functions of the marginals map, and therefore deterministic and comparable between sets and points.
 
 The cost of a play is its mean plus normal noise, or exactly its mean if that is below 0.1. The noise is truncated
 symmetrically, which keeps the cost in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1
@@ -44,13 +43,13 @@ from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ..problem import Problem
 from .marginals import Marginal
 
-KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
+MARGINAL_NAMES = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22  # for 12 variables, 400 MB
 CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1  # fixed: all sets and runs have the same nodes
-SCREENED, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
-CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
+SCREENING_POINTS, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
+CLIMB_STARTS, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
 NOISY_FROM = 0.1  # the paper adds noise only from here
 
 
@@ -75,8 +74,8 @@ class ControlProblem:
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray
-        Best expected value v_i of each set and the values of its variables that attain it, or empty; see `solved`. They
-        do not depend on the costs. If anything else changes, such as the marginals, they must be recomputed.
+        Best expected value v_i of each set and the values of its variables that attain it, or empty; see `solved`. If
+        anything but the costs changes, such as the marginals, they must be recomputed.
 
     Examples
     --------
@@ -105,7 +104,7 @@ class ControlProblem:
     def __post_init__(self) -> None:
         check_objective(self.objective)
         variables = self.objective.variables
-        control_sets = checked_sets(self.control_sets, variables)
+        control_sets = parse_sets(self.control_sets, variables)
         m = len(control_sets)
         n, k = len(self.set_values), len(self.set_points)
         if (n, k) not in ((0, 0), (m, m)):
@@ -117,7 +116,7 @@ class ControlProblem:
         vars(self).update(
             control_sets=control_sets,
             costs=costs,
-            marginals=checked_marginals(self.marginals, variables),
+            marginals=parse_marginals(self.marginals, variables),
             noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
             cost_noise_sd=_validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
             worst=_validate.finite_number(self.worst, "worst"),
@@ -136,7 +135,7 @@ class ControlProblem:
         return tuple(map(self._name, range(len(self.control_sets))))
 
     def _name(self, i: int) -> str:
-        members, left = self.control_sets[i], self.left_to_chance(i)
+        members, left = self.control_sets[i], self.uncontrolled(i)
         names = [self.objective.variables[k] for k in members]
         if not len(left):
             return "all"
@@ -146,7 +145,7 @@ class ControlProblem:
             return f"{names[0]} to {names[-1]}"
         return ", ".join(names)
 
-    def left_to_chance(self, i: int) -> IntArray:
+    def uncontrolled(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
@@ -163,7 +162,7 @@ class ControlProblem:
 
         ``x`` holds the values of its k variables, shape (k,) or (K, k); the result has the shape () or (K,).
         """
-        i, given = self.checked_query(i, x, several=True)
+        i, given = self.check_query(i, x, several=True)
         controlled = list(self.control_sets[i])
         common = self.nodes(nodes if len(controlled) < self.dimension else 1)  # one node if nothing is random
 
@@ -173,12 +172,12 @@ class ControlProblem:
             each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-        values = in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
+        values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
         """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
-        i, x = self.checked_query(i, x)
+        i, x = self.check_query(i, x)
         draws = _validate.generator(rng)
         u = draws.random(self.dimension)  # all variables draw, so that the chosen set does not change the stream
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
@@ -198,8 +197,8 @@ class ControlProblem:
         cost = mean + self.cost_noise_sd * ndtri(tail + u * (1 - 2 * tail))  # inverse transform of the truncated normal
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
-    def checked_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
-        """Validate a set's index and the values of its variables, shape (k,), or (K, k) with ``several``."""
+    def check_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
+        """Return a set's index and its variables' values, (k,) or with ``several`` (K, k); raise if invalid."""
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         values, k = _validate.floats(x, "x"), len(self.control_sets[i])
         if values.shape != (k,) and not (several and values.ndim == 2 and values.shape[1] == k):
@@ -246,24 +245,13 @@ class ControlProblem:
 
 @dataclass(frozen=True)
 class Play:
-    """Outcome of a play.
-
-    Attributes
-    ----------
-    point : ndarray, shape (d,)
-        Values of all variables, controlled or drawn at random.
-    value : float
-        Observed value, including noise.
-    cost : float
-        Cost incurred, in [0, 1].
+    """Outcome of a play: the values of all variables, the observed value with its noise, and the cost, in [0, 1].
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> play = problem.play(0, [0.5], rng=0)
-    >>> play.point.shape, play.cost >= 0
-    ((2,), True)
+    >>> eo.problems.hill_control().play(0, [0.5], rng=0).point.shape
+    (2,)
     """
 
     point: FloatArray
@@ -280,8 +268,8 @@ class Play:
         object.__setattr__(self, "point", point)
 
 
-def in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
-    """Apply a function to ``size`` rows at a time, few enough for its arrays to stay in the processor's cache."""
+def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
+    """Return a function's values at points, (n, d), computed for ``size`` rows at a time so that they stay in cache."""
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
 
@@ -292,8 +280,8 @@ def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray |
     """
     from scipy.optimize import minimize
 
-    screened = sobol(d, SCREENED)  # few nodes are enough to rank points
-    starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMBED]]
+    screened = sobol(d, SCREENING_POINTS)  # few nodes are enough to rank points
+    starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMB_STARTS]]
     if start is not None:
         starts = np.vstack([starts, start])
 
@@ -327,8 +315,8 @@ def check_objective(f: Problem) -> None:
         raise InputError(f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem.")
 
 
-def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Return control sets as sorted tuples of indices; names and indices are accepted."""
+def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return control sets, given by indices or names, as sorted tuples of indices; raise if one is invalid."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
@@ -344,7 +332,7 @@ def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequenc
 
 
 def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
-    """Return the index of a variable of set ``i``."""
+    """Return the index of a variable of set ``i`` that is given by index or name."""
     if not isinstance(member, str):
         return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)
     if member not in variables:
@@ -352,13 +340,14 @@ def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
     return variables.index(member)
 
 
-def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
+def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
     """Return one distribution per variable; a single one is repeated for all of them."""
     d = len(variables)
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
         raise InputError(
-            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.quote(each)}."
+            f"`marginals` must be one of {MARGINAL_NAMES}, or a list of {d}, one per variable; got "
+            f"{_validate.quote(each)}."
         )
     return tuple(each)
 

@@ -13,7 +13,7 @@ r"""Ready-made control problems: those of the paper, one of an emergency service
 "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments" and
 appendix C. All are to be maximised on the unit cube; functions to be minimised are negated. Variables are counted from
 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
-deviation of the noise is the paper's, 0.01 on values and 0.02 on costs; `dataclasses.replace` changes it.
+deviation of the noise is the paper's, 0.01 on values and 0.02 on costs.
 
 The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and
 is stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
@@ -35,7 +35,7 @@ They come from the code of Tay et al. (2023), MIT licence, and are not part of t
 ``gp_leaf_dict.p`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``; if it is not found, it is
 downloaded and its checksum verified. The file is a pickle, but it is parsed as data and none of its code is executed.
 
-The largest and smallest values were found by L-BFGS-B from the best of tens of thousands of Sobol points.
+The largest and smallest values of both were found by L-BFGS-B from the best of tens of thousands of Sobol points.
 
 **The ambulance service** is not from a paper: minutes of response time saved, minus the burden of each setting. A
 service tries some of five settings for a month, while the others vary around their usual midpoint. Response times are
@@ -57,12 +57,8 @@ setting         range                         what it does
 
 R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
 and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
-referred elsewhere, pressure at the hospital.
-
-With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy units
-(Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal everywhere. The
-dispatch probabilities therefore depend only on the fleet and on the product of calls and service time, and two tables
-of splines determine R.
+referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response with the free units,
+averaged over the number of busy units (Erlang's loss formula). This is a bound, because relocation takes time.
 """
 
 import csv
@@ -80,7 +76,7 @@ from ...evaluators import approximate_hypercube, p_median
 from ..functions import ackley6, hartmann6, levy6
 from ..problem import Problem
 from .marginals import TruncatedNormal
-from .problem import ControlProblem, in_chunks
+from .problem import ControlProblem, evaluate_in_chunks
 
 if TYPE_CHECKING:
     from scipy.interpolate import RectBivariateSpline
@@ -89,43 +85,49 @@ COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1,
 """Mean costs of the seven control sets, in the order of the sets."""
 
 VARIANCES = (0.02, 0.04)
-IRRELEVANT = 6
-TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
-AIRFOIL = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
-PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
+IRRELEVANT_INPUTS = 6
+SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
+AIRFOIL_SETS = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
+PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
 
-SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
+EMS_SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
 FLEET = np.arange(7, 13)
 TURNOUT_MIN = (2.75, 0.75)
-LOAD = (1.25, 0.75)  # relative to today's, for demand and for turnaround
+LOAD_RANGE = (1.25, 0.75)  # relative to today's, for demand and for turnaround
 LOADS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
 POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
-CONTROL_SETS = (
+EMS_SETS = (
     ("turnout",),
     ("turnaround",),
     ("turnout", "relocation"),
     ("demand", "turnaround"),
     ("fleet",),
     ("turnout", "relocation", "demand", "turnaround"),
-    SETTINGS,
+    EMS_SETTINGS,
 )
-SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
-"""Mean cost of a trial month, relative to the most expensive set."""
+EMS_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
+"""Mean cost of a trial month of each set in ``EMS_SETS``, relative to the most expensive one."""
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the squared distances between the rows of two arrays."""
+    """Return the squared distances between the rows of two arrays, (n, d) and (m, d), shape (n, m)."""
     return np.maximum((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T, 0)
 
 
 # -- airfoil --
 
-LOGARITHMIC = [0, 4]
-LENGTHSCALES = [0.1764404817425009, 0.3049778670000162, 0.17758582099512163, 0.8669498345595926, 0.2675409612248587]
-OUTPUTSCALE = 0.9180261123887418
-NOISE_VARIANCE = 0.6954410109527837
-MEAN = -0.5191142823163545
+LOGARITHMIC_INPUTS = [0, 4]
+AIRFOIL_LENGTHSCALES = [
+    0.1764404817425009,
+    0.3049778670000162,
+    0.17758582099512163,
+    0.8669498345595926,
+    0.2675409612248587,
+]
+AIRFOIL_OUTPUTSCALE = 0.9180261123887418
+AIRFOIL_NOISE_VARIANCE = 0.6954410109527837
+AIRFOIL_MEAN = -0.5191142823163545
 AIRFOIL_BEST_X = [0.14708422, 0.46614944, 0.27328699, 0.92940424, 0.77456725]
 AIRFOIL_WORST = -2.862809487
 
@@ -136,37 +138,37 @@ def airfoil() -> Problem:
     return Problem("airfoil", _noise_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
 
 
-def measurements() -> tuple[FloatArray, FloatArray]:
+def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
     """Return the airfoil's scaled inputs, shape (1503, 5), and standardised outputs, shape (1503,)."""
     table = np.loadtxt(locate.package_file("bocvs", "airfoil_self_noise.csv"), delimiter=",", skiprows=1)
     X, y = table[:, :5], table[:, 5]
-    X[:, LOGARITHMIC] = np.log(X[:, LOGARITHMIC])
+    X[:, LOGARITHMIC_INPUTS] = np.log(X[:, LOGARITHMIC_INPUTS])
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     return X, (y - y.mean()) / y.std()
 
 
 def _matern(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the Matérn 5/2 kernel with outputscale 1 between points scaled by the lengthscales."""
+    """Return the Matérn 5/2 kernel with variance and lengthscales 1 between rows of A and B, (n, d) and (m, d)."""
     r = np.sqrt(5 * _squared_distances(A, B))
     return (1 + r + r**2 / 3) * np.exp(-r)
 
 
 @cache
 def _airfoil_process() -> tuple[FloatArray, FloatArray]:
-    """Return the scaled data and the coefficients of the posterior mean."""
+    """Return the inputs divided by the lengthscales, (1503, 5), and the coefficients of the posterior mean, (1503,)."""
     from scipy.linalg import cho_factor, cho_solve
 
-    X, y = measurements()
-    X = X / LENGTHSCALES
-    K = OUTPUTSCALE * _matern(X, X)
+    X, y = airfoil_measurements()
+    X = X / AIRFOIL_LENGTHSCALES
+    K = AIRFOIL_OUTPUTSCALE * _matern(X, X)
     # exact: expanded distances of a point to itself are not 0
-    K[np.diag_indices_from(K)] = OUTPUTSCALE + NOISE_VARIANCE
-    return X, OUTPUTSCALE * cho_solve(cho_factor(K, lower=True), y - MEAN)
+    K[np.diag_indices_from(K)] = AIRFOIL_OUTPUTSCALE + AIRFOIL_NOISE_VARIANCE
+    return X, AIRFOIL_OUTPUTSCALE * cho_solve(cho_factor(K, lower=True), y - AIRFOIL_MEAN)
 
 
 def _noise_level(points: FloatArray) -> FloatArray:
     X, coefficients = _airfoil_process()
-    return MEAN + in_chunks(lambda x: _matern(x, X) @ coefficients, points / LENGTHSCALES, 64)
+    return AIRFOIL_MEAN + evaluate_in_chunks(lambda x: _matern(x, X) @ coefficients, points / AIRFOIL_LENGTHSCALES, 64)
 
 
 # -- plant --
@@ -191,7 +193,7 @@ def plant() -> Problem:
 
 @cache
 def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lengthscales, scaled inducing points and coefficients of the plant's process."""
+    """Return lengthscales, (5,), inducing points divided by these, (464, 5), and coefficients, (464,), of the plant."""
     from scipy.linalg import solve_triangular
 
     path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
@@ -208,16 +210,16 @@ def _leaf_area(points: FloatArray) -> FloatArray:
     lengthscales, Z, coefficients = plant_process()
     low, high = PLANT_RANGES.T
     scaled = (low + (high - low) * points) / lengthscales
-    return in_chunks(lambda x: np.exp(-_squared_distances(x, Z) / 2) @ coefficients, scaled, 128)
+    return evaluate_in_chunks(lambda x: np.exp(-_squared_distances(x, Z) / 2) @ coefficients, scaled, 128)
 
 
 # -- ambulance service --
 
 
 def ems_service() -> Problem:
-    """Return the problem of the minutes of response saved by the settings: 5 inputs on [0, 1]⁵."""
+    """Return the problem of an ambulance service's settings: 5 inputs on [0, 1]⁵, minutes of response saved."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
-    return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
+    return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=EMS_SETTINGS)
 
 
 @cache
@@ -241,16 +243,17 @@ def _travel_tables() -> "list[RectBivariateSpline]":
 
 
 def _response(u: FloatArray) -> FloatArray:
-    """Return the mean response (min) at each row of settings."""
+    """Return the mean response (min) at each row of settings u, (n, 5)."""
     units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
     turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
-    load = (LOAD[0] + u[:, 3:] * (LOAD[1] - LOAD[0])).prod(axis=1)  # dispatch depends on calls times service time only
+    first, last = LOAD_RANGE
+    load = (first + u[:, 3:] * (last - first)).prod(axis=1)  # dispatch depends on calls times service time only
     static, relocated = (spline.ev(units, load) for spline in _travel_tables())
     return turnout + static + u[:, 2] * (relocated - static)
 
 
 def _minutes_saved(u: FloatArray) -> FloatArray:
-    """Return the mean response saved (min), minus the burdens of the settings, at each row of settings."""
+    """Return the mean response saved minus the burdens of the settings (min), at each row of settings u, (n, 5)."""
     return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS  # 0 is the slowest value of each setting
 
 
@@ -258,10 +261,10 @@ def _hill(u: FloatArray) -> FloatArray:
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
 
 
-def _ready(
+def _control_problem(
     f: Problem, control_sets: Sequence[Sequence[int | str]], costs: str | ArrayLike, variance: float, worst: float
 ) -> ControlProblem:
-    """Return the control problem, with the stored optima if available for this variance."""
+    """Return a control problem with truncated normal marginals, and with stored optima if there are any for it."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
             wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"
@@ -274,10 +277,10 @@ def _ready(
     return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
 
 
-def _with_irrelevant(problem: Problem) -> Problem:
+def _add_irrelevant_inputs(problem: Problem) -> Problem:
     """Return a test function as an objective on the unit cube, with further inputs that do not matter."""
     base = problem.on_unit_cube()
-    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))  # irrelevant inputs may have any value
+    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT_INPUTS, 0.5))  # irrelevant inputs may have any value
     name, relevant = problem.name.rstrip("0123456789"), base.dimension  # "hartmann6" has 12 inputs here
     return Problem(
         name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x
@@ -289,7 +292,7 @@ DOC = """Return {what}.
     Parameters
     ----------
     costs : {{"cheap", "moderate"}} or array_like, shape ({m},)
-        Mean costs of the control sets; the names, of `COSTS`, are for seven sets.
+        Mean costs of the control sets; the names are keys of ``COSTS``, for seven sets.
     variance : float
         Variance of every uncontrolled variable; the paper has 0.02 and 0.04.
 
@@ -301,13 +304,12 @@ DOC = """Return {what}.
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.{name}_control(){skip}
-    >>> len(problem.control_sets){skip}
+    >>> len(eo.problems.{name}_control().control_sets){skip}
     {m}
     """
 
 
-def _ready_made(
+def _problem_factory(
     name: str,
     what: str,
     objective: Callable[[], Problem],
@@ -315,10 +317,10 @@ def _ready_made(
     worst: float,
     usual: tuple[str | Sequence[float], float] = ("cheap", 0.02),
 ) -> Callable[..., ControlProblem]:
-    """Return the public function that makes the problem of this name; ``usual`` are its default costs and variance."""
+    """Return a function that makes a problem, described by ``what``; ``usual`` are its default costs and variance."""
 
     def make(costs: str | ArrayLike = usual[0], variance: float = usual[1]) -> ControlProblem:
-        return _ready(objective(), control_sets, costs, variance, worst)
+        return _control_problem(objective(), control_sets, costs, variance, worst)
 
     make.__name__ = make.__qualname__ = f"{name}_control"
     skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package
@@ -326,41 +328,41 @@ def _ready_made(
     return make
 
 
-hartmann_control = _ready_made(
+hartmann_control = _problem_factory(
     "hartmann",
     "the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237",
-    lambda: _with_irrelevant(hartmann6()),
-    TWELVE,
+    lambda: _add_irrelevant_inputs(hartmann6()),
+    SETS_OF_TWELVE,
     worst=0.0,
 )
-ackley_control = _ready_made(
+ackley_control = _problem_factory(
     "ackley",
     "the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs; maximum 0 at the mean",
-    lambda: _with_irrelevant(ackley6()),
-    TWELVE,
+    lambda: _add_irrelevant_inputs(ackley6()),
+    SETS_OF_TWELVE,
     worst=-22.33,
 )
 # Levy's function is far below its average in few places only: from -415 all sets are acceptable at a tolerance of 0.1.
-levy_control = _ready_made(
+levy_control = _problem_factory(
     "levy",
     "the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs",
-    lambda: _with_irrelevant(levy6()),
-    TWELVE,
+    lambda: _add_irrelevant_inputs(levy6()),
+    SETS_OF_TWELVE,
     worst=-415.0,
 )
-airfoil_control = _ready_made(
-    "airfoil", "the noise of an airfoil, with seven control sets of two variables", airfoil, AIRFOIL, AIRFOIL_WORST
+airfoil_control = _problem_factory(
+    "airfoil", "the noise of an airfoil, with seven control sets of two variables", airfoil, AIRFOIL_SETS, AIRFOIL_WORST
 )
-plant_control = _ready_made("plant", "the growth of a plant, as a control problem", plant, PLANT, PLANT_WORST)
-ems_control = _ready_made(
+plant_control = _problem_factory("plant", "the growth of a plant, as a control problem", plant, PLANT_SETS, PLANT_WORST)
+ems_control = _problem_factory(
     "ems",
     "the minutes of response that an ambulance service saves, with the costs of a trial month of each control set",
     ems_service,
-    CONTROL_SETS,
+    EMS_SETS,
     worst=0.0,
-    usual=(SET_COSTS, 0.04),
+    usual=(EMS_COSTS, 0.04),
 )
-hill_control = _ready_made(
+hill_control = _problem_factory(
     "hill",
     "a minimal example, a ridge over 2 variables: to control only the first is nearly as good as to control both",
     lambda: Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4]),

@@ -1,31 +1,13 @@
-r"""Competitors of the papers' methods on deployments: a genetic algorithm, simulated annealing and BOCS.
+"""Competitors of the papers' methods on deployments: a genetic algorithm and simulated annealing.
 
 **Genetic.** Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300,
 breed deployments that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites,
 mutation relocates units, and the best survive. This implementation follows that description, not their code. They
-replace a generation at a time; here each child competes at once (steady state), because evaluations are expensive.
+replace a generation at a time; here each child competes immediately (steady state), as evaluations are expensive.
 
 **Simulated annealing.** A move that increases the value by Δ is accepted with probability exp(-Δ / T) (Metropolis), and
 T falls as T₀ / k with the number k of evaluations after the initial ones, a schedule that needs no budget in advance
 (Szu and Hartley 1987).
-
-**BOCS-SA** of Baptista and Poloczek (2018), Bayesian optimization of combinatorial structures, ICML, PMLR 80, motivated
-SparBL and has the model of `sparbl`. Here the Gibbs chain starts anew at every proposal, whereas SparBL continues it;
-and the drawn model is minimised by simulated annealing, whereas SparBL uses swaps by default.
-
-The paper states annealing from a point chosen uniformly at random: a neighbour drawn uniformly is accepted if it is
-better, else with probability exp(-Δ / T), while T falls. It does not state the number of sweeps, the first temperature,
-the cooling, the steps and the restarts. Here the first temperature is the mean change of a swap, and cooling is
-geometric.
-
-Departures from the paper. The paper minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour
-is another allowed deployment, with one unit moved, so that the number of units and pinned and closed sites never
-change. The paper's penalty λ ‖x‖₁ is then the same for all x and is left out. A deployment is not evaluated twice: if
-the minimiser of a draw is known already, the chain goes on to another draw. Twins, colocation and scaling are treated
-as in `sparbl`.
-
-Limits. The limits of SparBL's quadratic model apply. A short new chain gives a less accurate draw than a continued
-chain and takes more work: a proposal takes 0.3 s of CPU for 50 sites and 100 values.
 """
 
 from typing import Any
@@ -36,14 +18,13 @@ from ...city.deployment_space import DeploymentSpace
 from ...errors._types import IntArray
 from ...evaluators.objective import Objective
 from ._base import Optimizer
-from .sparbl import SparBL
 from .swaps import random_neighbour
 
 ATTEMPTS = 20  # known children in a row, after which a random deployment is asked for: the population is exhausted
 
 
 class Genetic(Optimizer):
-    """Breed the best deployments observed so far.
+    """Genetic algorithm that breeds the best deployments observed so far.
 
     Notes
     -----
@@ -66,7 +47,7 @@ class Genetic(Optimizer):
             return self.draw()
         ranking = np.argsort(self.values, kind="stable")[: self.population]
         for _ in range(ATTEMPTS):
-            child = cross(self.space, self._parent(ranking), self._parent(ranking), self.rng)
+            child = crossover(self.space, self._parent(ranking), self._parent(ranking), self.rng)
             for _ in range(self.rng.poisson(self.mutation)):
                 child = random_neighbour(self.space, child, self.rng)
             if self.is_free(child):
@@ -78,7 +59,7 @@ class Genetic(Optimizer):
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]  # the lower rank is the better
 
 
-def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+def crossover(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
     """Return a canonical child of two canonical deployments, shape (p,), by the rule of `Genetic`."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
@@ -88,14 +69,14 @@ def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.ra
     return space.canonical(np.r_[shared, taken].astype(np.int64))
 
 
-STEPS_ON_KNOWN_GROUND = 100  # moves to observed deployments, which cost nothing, before a restart
+KNOWN_STEPS = 100  # steps in a row to observed deployments, which need no evaluation, before a restart
 
 
 class SimulatedAnnealing(Optimizer):
-    """Walk from the best of ten random deployments, one relocated unit at a time.
+    """Simulated annealing from the best of ten random deployments; each step relocates one unit.
 
-    T₀ is the standard deviation of their values. Deployments already observed are visited with their known values; if
-    there are no others, the walk restarts. The method needs thousands of cheap evaluations.
+    T₀ is the standard deviation of the ten values. Deployments already observed are visited with their known values; if
+    ``KNOWN_STEPS`` in a row lead to no new one, the walk restarts. The method needs thousands of cheap evaluations.
     """
 
     initial = 10
@@ -111,7 +92,7 @@ class SimulatedAnnealing(Optimizer):
     def _propose(self) -> IntArray:
         if self.position is None or len(self.values) < self.initial:
             return self.draw()
-        for _ in range(STEPS_ON_KNOWN_GROUND):
+        for _ in range(KNOWN_STEPS):
             sites = random_neighbour(self.space, self.position, self.rng)
             if self.is_free(sites):
                 return sites
@@ -128,31 +109,7 @@ class SimulatedAnnealing(Optimizer):
             self._step(sites, value)
 
     def _step(self, sites: IntArray, value: float) -> None:
-        """Move to ``sites`` if it is no worse than the current deployment, or else with Metropolis's probability."""
+        """Move to ``sites`` if they are no worse than the current deployment, else with probability exp(-Δ / T)."""
         climb, temperature = value - self.height, self._temperature()
         if climb <= 0 or (temperature > 0 and self.rng.random() < np.exp(-climb / temperature)):
             self.position, self.height = sites, value
-
-
-SWEEPS = 20  # Gibbs sweeps between two draws of a proposal; ten times as many before the first, to forget the start
-
-
-class BOCS(SparBL):
-    """Bayesian optimization of combinatorial structures, by simulated annealing (BOCS-SA).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> len(eo.optimizers.BOCS(objective, rng=0).ask())
-    2
-    """
-
-    method = "annealing"
-
-    def __init__(self, objective: Objective, **options: Any) -> None:
-        super().__init__(objective, sweeps=SWEEPS, **options)
-
-    def _propose(self) -> IntArray:
-        self.state = None
-        return super()._propose()

@@ -43,7 +43,7 @@ _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 full, those after the first ten and those among them as bits, and the rate of calls that then go to the station."""
 
 
-def fits(counts: IntArray) -> bool:
+def fits_blocks(counts: IntArray) -> bool:
     """Return whether the first ten stations have one unit each, and there are enough others for blocks to pay off."""
     return len(counts) > LOW + 4 and counts[LOW - 1] == 1
 
@@ -101,12 +101,12 @@ def relax(
             if n % TUNE_EVERY == 1:
                 before = wrong
             elif n % TUNE_EVERY == 0:
-                omega = tuned(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
+                omega = relaxation_factor(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
     return -1, wrong
 
 
 @njit(cache=True, nogil=True)
-def tuned(omega: float, rate: float) -> float:
+def relaxation_factor(omega: float, rate: float) -> float:
     """Return the relaxation factor of the next sweeps, if one with ``omega`` multiplies the error by ``rate``.
 
     It is ``omega`` if that is large enough, and 1 above a rate of 0.95, where over-relaxation does not help.
@@ -158,7 +158,7 @@ def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, cal
 
 
 @njit(cache=True, nogil=True)
-def _possible(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
+def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
     """Return the entries of ``calls`` that can apply in a part: they need no station that is never full there."""
     first, high, low, rates = calls
     never = 0  # stations that are not full in any block of the part
@@ -251,7 +251,7 @@ def _sweep_part(
     probabilities, and of their product with the total service rate.
     """
     counts, mu, strides, all_calls, total = chain
-    calls = _possible(first_block, n_blocks, strides, counts, all_calls)
+    calls = _possible_calls(first_block, n_blocks, strides, counts, all_calls)
     first, n_high = calls[0], len(counts) - LOW
     T, half, come = np.empty(SIZE), np.empty(SIZE // 2), np.empty(LANES)
     low_rates, freed = np.empty((LOW, SIZE)), np.zeros((FEW, SIZE))

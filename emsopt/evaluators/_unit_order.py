@@ -1,8 +1,8 @@
-"""Derive the order in which each atom prefers units from the ranks that it gives to sites.
+"""The order in which each atom prefers the units of a fleet, from the ranks that it gives to sites.
 
 The place of a unit in an atom's order is the number of units that precede it. In a small fleet these are counted by
-comparing all pairs of units, for many atoms at once. In a large one, the ranks of an atom's stations are the bits of a
-long word, and those below a station's own bit are counted in one instruction.
+comparing all pairs of units, for many atoms at once. In a large one, the ranks of an atom's stations are set as bits of
+64-bit words, and the bits below a station's own are counted.
 """
 
 from typing import TypeAlias
@@ -25,11 +25,10 @@ EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @njit(cache=True, nogil=True)
 def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
-    """Return for each atom the units in its order of preference, shape (M, p).
+    """Return for each atom the units in its order of preference, γ_j1, ..., γ_jp, shape (M, p).
 
-    Row j lists unit indices, the unit that atom j prefers first (γ_j1, ..., γ_jp). ``ranks`` is
-    `City.preference_ranks`, shape (N, M); ``sites`` is the site of each unit. Units at the same site are listed by
-    index.
+    ``ranks`` is `City.preference_ranks`, shape (N, M), and ``sites``, shape (p,), the site of each unit. Units at the
+    same site are listed by index.
     """
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
@@ -58,7 +57,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
 def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
     """Return the units sorted by station and index, (p,), and the start of each of S stations, with p last, (S + 1,).
 
-    Units that are all alone keep their order. Sorted by counting, as functions of numpy take seconds to compile.
+    If no two units share a station, they are not sorted.
     """
     p, n_stations = len(sites), 0
     units, first, begin = np.arange(p), np.arange(p + 1), np.zeros(n_sites + 1, np.int64)
@@ -101,7 +100,7 @@ def _compare(ranks: Ranks, order: UnitOrder) -> None:
 def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
     """Fill the order of a few atoms by counting bits; ``ranks`` of the stations has shape (ATOMS, S).
 
-    The units of station s are ``units`` from ``first[s]`` to ``first[s + 1]``; with one unit per station, unit s.
+    The units of station s are ``units[first[s] : first[s + 1]]``; with one unit per station, unit s.
     """
     n_stations, p = len(first) - 1, len(units)
     words, before = np.empty((2, (n_sites + 63) >> 6), np.uint64)
@@ -130,7 +129,7 @@ def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, or
 
 @njit(cache=True, nogil=True)
 def _ones(word: np.uint64) -> np.uint64:
-    """Return the number of bits that are set; the compiler makes one instruction of it."""
+    """Return the number of bits of a word that are set."""
     word -= (word >> ONE) & PAIRS
     word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)
     word = (word + (word >> np.uint64(4))) & EIGHTS

@@ -40,8 +40,8 @@ from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import ConvergenceError, InputError, _validate
 from ..errors._types import FloatArray, IntArray, Sites
-from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
-from .evaluation import Evaluation, is_queue, unstable
+from ._exact_in_blocks import TUNE_EVERY, call_rates, fits_blocks, level_scale, relax, relaxation_factor
+from .evaluation import Evaluation, is_queue, unstable_queue_error
 
 MOST_UNITS = 30  # two vectors of 2^30 states take 17 GB
 LARGE = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
@@ -102,11 +102,10 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
 
-def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
-
-    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
-    """
+def mean_cost_function(
+    city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float
+) -> Callable[..., FloatArray]:
+    """Return a function from checked deployments, (K, p), to mean costs, (K,), as `approximate.mean_cost_function`."""
     tol = _validate.positive_number(tol, "tol")
 
     def one(sites: IntArray) -> float:
@@ -135,10 +134,10 @@ def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_
     ranked = place[city.preferred_order]
     order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))  # each atom ranks each station once
     service = np.ascontiguousarray(city.service_times[stations])
-    solve = _solve_large if fits(counts) and np.prod(counts + 1) >= LARGE else _solve
+    solve = _solve_large if fits_blocks(counts) and np.prod(counts + 1) >= LARGE else _solve
     solution = solve(order, city.arrival_rates / 60, counts, service, queue, tol)
     if solution[5] == -1:
-        raise unstable(city, sites)
+        raise unstable_queue_error(city, sites)
     if solution[5] == -2:
         raise ConvergenceError(f"the exact hypercube did not converge to the tolerance {tol:g}. Raise `tol`.")
     return solution, station, stations
@@ -175,7 +174,9 @@ def _solve(
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
         residual = _sweep(P, chain, 0.0)  # again, as the levels were scaled after the last sweep
-        blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        blocked, wait, change = _measure_and_calibrate(
+            P, counts, mu, order, rates, service, queue, shares, busy, queued
+        )
         if change < max(tol, 1e-10):  # rounding keeps the change from falling further
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, blocked, wait, -2, residual
@@ -195,14 +196,16 @@ def _solve_large(
         if taken < 0:
             break
         sweeps += taken
-        blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        blocked, wait, change = _measure_and_calibrate(
+            P, counts, mu, order, rates, service, queue, shares, busy, queued
+        )
         if change < max(tol, 1e-10):
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, 0.0, 0.0, -2, 0.0
 
 
 @njit(cache=True, nogil=True)
-def _outcome(
+def _measure_and_calibrate(
     P: FloatArray,
     counts: IntArray,
     mu: FloatArray,
@@ -244,7 +247,7 @@ def _outcome(
 
 
 @njit(cache=True, nogil=True)
-def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
+def _remove_bit(mask: np.uint64, g: np.uint64) -> np.uint64:
     """Remove bit ``g`` from a mask and shift the higher bits down by one."""
     low = (ONE << g) - ONE
     return (mask & low) | ((mask >> (g + ONE)) << g)
@@ -263,7 +266,7 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
     for j in range(len(rates)):
         preferred = np.uint64(0)
         for g in order[j]:
-            T[g, _without(preferred, np.uint64(g))] += rates[j]
+            T[g, _remove_bit(preferred, np.uint64(g))] += rates[j]
             preferred |= ONE << np.uint64(g)
     for bit in range(n_stations - 1):
         halves = T.reshape(n_stations, half >> (bit + 1), 2, 1 << bit)
@@ -321,7 +324,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
         for g in range(bits, n_stations):
             n = busy[g]
             if n > 0:  # entered when a call came to g
-                rates = dispatch[g, _without(np.uint64(full), np.uint64(g)) :][:size]
+                rates = dispatch[g, _remove_bit(np.uint64(full), np.uint64(g)) :][:size]
                 below = P[start - strides[g] :][:size]
                 for k in range(size):
                     inflow[k] += rates[k] * below[k]
@@ -334,7 +337,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
             b, come = start + k, inflow[k]
             for g in range(bits):
                 if (k >> g) & 1:
-                    others = _without(np.uint64(full + k), np.uint64(g))
+                    others = _remove_bit(np.uint64(full + k), np.uint64(g))
                     come += dispatch[np.uint64(g), others] * P[np.uint64(b - (1 << g))]  # unsigned: no check below 0
                 else:
                     come += mu[g] * P[np.uint64(b + (1 << g))]
@@ -363,7 +366,7 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int16], tol: float) -
         if sweep % TUNE_EVERY == 1:
             before = wrong
         elif sweep % TUNE_EVERY == 0:
-            omega = tuned(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
+            omega = relaxation_factor(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
     return -1
 
 

@@ -186,7 +186,7 @@ def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
     text = str(practice)
     assert "Move 3 of 5 units: from " in text
     assert "This is a trade-off. What rises: the 90th percentile from " in text
-    city, worse = practice.city, practice.worse
+    city, worse = practice.city, practice.worse_zones
     near = np.array(city.site_names)[city.travel_times.argmin(axis=0)]
     for name, row in worse.iterrows():
         mine = near == name

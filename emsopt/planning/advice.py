@@ -181,7 +181,7 @@ class Advice:
         """Everything that `sentences` leave out, in lines."""
         parts: list[Iterable[str]] = [*_model_lines(self.model), ("Test on days held out", *_test_lines(self.tested))]
         if self.model.recorded is not None:
-            parts.append((_late_in_words(self.model, self.model.recorded, self.today or self.best),))
+            parts.append((_late_in_words(self.model, self.model.recorded, self.today),))
         if self.best is not None:
             parts.append(_deployments(self))
         if len(self.worse_zones) and self.worth_it:
@@ -383,10 +383,10 @@ def _model_lines(model: Model) -> Iterator[Iterable[str]]:
         yield (title, model.fit.to_frame().round(3).to_string())
 
 
-def _late_in_words(model: Model, recorded: CallLog, modelled: Evaluation | None) -> str:
-    """Return a sentence on what counts as late in recorded and in modelled responses."""
+def _late_in_words(model: Model, recorded: CallLog, today: Evaluation | None) -> str:
+    """Return a sentence on which recorded and modelled responses count as late, with today's share if it is known."""
     threshold = model.settings.threshold
-    late = None if modelled is None else float(modelled.late_fraction(threshold))
+    late = None if today is None else float(today.late_fraction(threshold))
     return in_words(late, threshold, recorded_responses(recorded)[1])
 
 

@@ -55,6 +55,8 @@ MOST_WORK = 500  # largest offered work in erlangs per site; all of New York Cit
 class City:
     """Demand, candidate sites and times, validated once and then immutable.
 
+    Raise if a value is missing, invalid, of the wrong shape, or apparently in the wrong unit.
+
     Parameters
     ----------
     arrival_rates : array_like, shape (M,)
@@ -84,11 +86,6 @@ class City:
         Whether locations are longitude and latitude.
     name, notes : str
         Title, and notes on the data for readers of the results.
-
-    Raises
-    ------
-    InputError
-        If a value is missing, invalid, of the wrong shape, or apparently in the wrong unit.
 
     Examples
     --------

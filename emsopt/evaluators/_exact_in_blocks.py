@@ -1,14 +1,14 @@
 """Solve the balance equations of a large hypercube in blocks of states, in parallel and without storing rates.
 
-A block holds the 2^10 states that differ only in the first ten stations, each with one unit. The rates at which its
-states are entered by a call are computed when the block is visited: they are subset sums over the ten stations. Storing
-them would take p / 2 numbers per state, and reading them as long as computing them. Only the probabilities are kept.
+A *block* holds the 2^10 states that differ only in the first ten stations, each with one unit. The rates at which
+calls enter its states are subset sums over the ten stations, computed when the block is visited: storing them would
+take p / 2 numbers per state, and reading them as long as computing them.
 
-A row holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
+A *row* holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
 at the others are relaxed first, and in each row the states with an even number of busy units among the three: states
-that are relaxed together are not neighbours. Blocks are visited in an order in which one comes before those with more
-busy units at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are
-not neighbours either, and are swept in parallel; the result does not depend on the number of threads.
+that are relaxed together are not neighbours. A *part* holds the blocks with the same busy units at the last few
+stations. Parts with equally many busy units there are not neighbours either, and are swept in parallel; the result does
+not depend on the number of threads. A *level*, as in `emsopt.evaluators.exact`, is a number of busy units.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -39,19 +39,19 @@ _EVERY = np.arange(SIZE // PART)  # the place of a set in `T` if all sets of the
 _PLACE = np.cumsum(_EVERY >> np.arange(LOW - FEW)[:, None] & 1, axis=1) - 1  # of a set among those with a station
 
 _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
-"""For each station the position of its first entry, shape (G + 1,); for each entry the set of stations that must be
-full, those after the first ten and those among them as bits, and the rate of calls that then go to the station."""
+"""Rates of calls: for each station the index of its first entry, (G + 1,); for each entry the stations that must be
+full as bits, those after the first ten and those among them, and the rate of calls that then go to the station."""
 
 
 def fits_blocks(counts: IntArray) -> bool:
-    """Return whether the first ten stations have one unit each, and there are enough others for blocks to pay off."""
+    """Return whether the first ten stations have one unit each, and there are at least five others."""
     return len(counts) > LOW + 4 and counts[LOW - 1] == 1
 
 
 def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
-    """Return the rates of calls by station and set of full stations; row j of ``order`` lists atom j's stations.
+    """Return the rates of calls, 1/min, by station and set of full stations; row j of ``order`` is atom j's preference.
 
-    For one of the first ten stations the set within the block contains the station itself, which is full after a call.
+    For one of the first ten stations the set contains the station itself, which is full after the call.
     """
     bits = 1 << order
     key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # in one integer, so that one sort finds equal pairs
@@ -66,11 +66,10 @@ def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
 def relax(
     P: FloatArray, counts: IntArray, mu: FloatArray, calls: _Calls, total: float, tol: float, most: int
 ) -> tuple[int, float]:
-    """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps taken and the residual.
+    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps and the residual.
 
-    ``counts`` are the units at each station, ``mu`` the service rate of a unit there, ``calls`` what `call_rates`
-    returns, and ``total`` the rate of all calls. The number of sweeps is -1 if the equations do not hold after ``most``
-    of them.
+    ``counts`` are the units at each station, ``mu`` the service rate of a unit there (1/min), ``calls`` what
+    `call_rates` returns, and ``total`` the rate of all calls (1/min). After ``most`` sweeps in vain, the number is -1.
     """
     high = counts[LOW:]
     strides = np.cumprod(np.r_[1, high + 1])
@@ -82,7 +81,7 @@ def relax(
     leave = _IS_BUSY @ mu[:LOW]
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
-        """Scale the levels and relax every equation; return the error relative to the flow, and the next scale."""
+        """Scale each level, then relax every equation; return the error relative to the flow, and the next scale."""
         factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None]]  # padded: the top level has no next
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
         for wave in waves:
@@ -107,12 +106,10 @@ def relax(
 
 @njit(cache=True, nogil=True)
 def relaxation_factor(omega: float, rate: float) -> float:
-    """Return the relaxation factor of the next sweeps, if one with ``omega`` multiplies the error by ``rate``.
+    """Return the relaxation factor of the next sweeps, if a sweep with ``omega`` multiplies the error by ``rate``.
 
-    It is ``omega`` if that is large enough, and 1 above a rate of 0.95, where over-relaxation does not help.
-
-    Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the factor
-    from the rate of convergence of the Gauss-Seidel method.
+    Neighbouring states differ by one busy unit, so that the equations are bipartite, and Young's theory gives the
+    factor from the rate of convergence. It is 1 above a rate of 0.95, where over-relaxation does not help.
     """
     if rate > 0.95:  # over-relaxation does not help here
         return 1.0
@@ -124,7 +121,10 @@ def relaxation_factor(omega: float, rate: float) -> float:
 
 @njit(cache=True, nogil=True)
 def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
-    """Return the factors by which levels must be scaled so that ``total`` times mass(k) is flow(k + 1), for all k."""
+    """Return the factors for the levels after which ``total`` times mass(k) is flow(k + 1) for all levels k.
+
+    ``mass`` is the probability of each level, and ``flow`` its sum of probability times service rate.
+    """
     target = np.ones(len(mass))
     for k in range(1, len(mass)):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
@@ -135,10 +135,10 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
-    """Fill the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block.
+    """Fill ``T`` with the rates of the calls in entries ``first`` to ``last - 1``, by full stations in the block.
 
-    ``place`` is the part of ``T`` for each set of the stations after the first five. All loops run over consecutive
-    numbers, at least 32 of them, so that they are compiled to vector instructions.
+    ``place`` is the part of ``T`` for each set of the stations after the first five. All loops run over 32 consecutive
+    numbers or more, for vector instructions.
     """
     _, high, low, rates = calls
     T[:] = 0.0
@@ -159,7 +159,7 @@ def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, cal
 
 @njit(cache=True, nogil=True)
 def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
-    """Return the entries of ``calls`` that can apply in a part: they need no station that is never full there."""
+    """Return the entries of ``calls`` that can apply in a part, whose stations after the first ten can all be full."""
     first, high, low, rates = calls
     never = 0  # stations that are not full in any block of the part
     for g in range(len(counts) - LOW):
@@ -226,7 +226,7 @@ def _relax_block(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _by_level(levels: FloatArray, top: int) -> FloatArray:
-    """Return sums by number of busy units, given those by units busy outside the block and state in the block."""
+    """Return sums by level, given those by number of units busy outside the block and by state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
         for b in range(SIZE):
@@ -245,10 +245,9 @@ def _sweep_part(
     factors: FloatArray,
     omega: float,
 ) -> tuple[float, float, FloatArray, FloatArray]:
-    """Relax the balance equations of some consecutive blocks in place.
+    """Relax the balance equations of a part, some consecutive blocks, in place.
 
-    Returns the sum of |inflow - outflow|, the sum of the inflows, and by number of busy units the sum of the
-    probabilities, and of their product with the total service rate.
+    Returns the sum of |inflow - outflow|, the sum of the inflows, and by level the sums ``mass`` and ``flow``.
     """
     counts, mu, strides, all_calls, total = chain
     calls = _possible_calls(first_block, n_blocks, strides, counts, all_calls)

@@ -120,12 +120,8 @@ def values(
     Returns
     -------
     ndarray, shape (K,)
-        Mean cost of an answered call.
-
-    Warns
-    -----
-    AccuracyWarning
-        If the evaluator is approximate and the mean service times of the units differ by more than a factor of 40.
+        Mean cost of an answered call. An `AccuracyWarning` is issued if the evaluator is approximate and the mean
+        service times of the units differ by more than a factor of 40.
 
     Examples
     --------

@@ -120,15 +120,11 @@ def mclp(
         Seconds after which the best sites found are returned, with the remaining gap. The first call after an
         installation compiles code, which takes some seconds more.
 
-    Returns
-    -------
-    Coverage
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned.
-
     Notes
     -----
-    A search that ends before its time limit has the same result in every run. One that the limit ends returns the best
-    sites and bound found until then, which differ from run to run. Ctrl-C raises KeyboardInterrupt.
+    Any of several optima may be returned. A search that ends before its time limit has the same result in every run.
+    One that the limit ends returns the best sites and bound found until then, which differ from run to run. Ctrl-C
+    raises KeyboardInterrupt.
 
     Examples
     --------
@@ -329,7 +325,8 @@ def double_standard(
     """Find the sites with the largest share of calls reached by two units, under two standards.
 
     Gendreau, Laporte and Semet (1997): all atoms must be reached in less than ``outer`` minutes, and at least the
-    share ``share`` of calls in less than ``threshold`` minutes.
+    share ``share`` of calls in less than ``threshold`` minutes. Raise if no deployment of the fleet meets both
+    standards, or none was found in time.
 
     Parameters
     ----------
@@ -341,11 +338,6 @@ def double_standard(
         Minutes, at least ``threshold``; only atoms without calls may be reached later.
     share : float
         Least share of calls that is reached by one unit in less than ``threshold`` minutes, from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or no deployment of the fleet meets both standards, or none was found in time.
 
     Examples
     --------

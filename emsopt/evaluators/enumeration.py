@@ -143,17 +143,12 @@ def evaluate_all(
     metric: Metric = "mean_response",
     **options: Any,
 ) -> Enumeration:
-    """Evaluate every allowed deployment of a fleet.
+    """Evaluate every allowed deployment of a fleet; raise if there are more than 20 million.
 
     Parameters
     ----------
     city, units, evaluator, metric, **options
         As in `Objective`.
-
-    Raises
-    ------
-    InputError
-        If there are more than 20 million deployments, or the fleet does not fit the sites.
 
     Examples
     --------

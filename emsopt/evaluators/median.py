@@ -96,14 +96,10 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
         Seconds after which the best sites found are returned, with the remaining gap. The first call after an
         installation compiles code, which takes some seconds more.
 
-    Returns
-    -------
-    Location
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned. Among
-        interchangeable sites, those with the lowest indices are used.
-
     Notes
     -----
+    Any of several optima may be returned; of interchangeable sites, those with the lowest indices are used.
+
     The method is a Lagrangian branch and bound. Its tolerance is 1e-10 of the mean response from random sites; if times
     and demand are whole multiples of some number, it is the least difference that two deployments can have. It takes
     milliseconds for a city of 70 atoms and about a second for a thousand sites and atoms. Times without geometry (such

@@ -105,6 +105,8 @@ def set_cover(
 ) -> Cover:
     """Find the fewest sites from which every atom with calls is reached in less than ``threshold`` minutes.
 
+    Any of several optima may be returned. Raise if no site reaches some atom with calls in time.
+
     Parameters
     ----------
     city : City
@@ -114,16 +116,6 @@ def set_cover(
         Of all covers with the fewest sites, find one that reaches the most atoms from two sites (LSCP-B).
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the remaining gap.
-
-    Returns
-    -------
-    Cover
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned.
-
-    Raises
-    ------
-    InputError
-        If some atom with calls is reached in time from no site.
 
     Examples
     --------
@@ -203,6 +195,8 @@ def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray
 def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | None = None) -> Center:
     """Find the sites with the shortest response to the remotest atom with calls, if every unit is always free.
 
+    Any of several optima may be returned.
+
     Parameters
     ----------
     city : City
@@ -210,11 +204,6 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
         Fleet size p, with at most one unit per listed site, or the allowed deployments.
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the remaining gap.
-
-    Returns
-    -------
-    Center
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def simulate(
     capacity : {"loss", "queue"}
         Whether a call that finds all units busy is lost or waits, first come, first served.
     calls : int
-        Number of calls that are counted, at least ``BATCHES``.
+        Number of calls that are counted, at least 20.
     warmup : int, optional
         Number of calls before these that are not counted. Default: a tenth of ``calls``, or, if that is more, ten times
         the estimated number of calls after which the initial state no longer matters (at most a million calls).
@@ -102,21 +102,15 @@ def simulate(
     UnstableQueueError
         As in `approximate_hypercube`.
 
-    Warns
-    -----
-    AccuracyWarning
-        If calls can queue and the run is too short to know the mean wait within about 20 percent: shorter than 100
-        relaxation times of the queue.
-
     Notes
     -----
     The mean response weights each atom's observed mean by its known share of the calls. Its interval is computed from
-    batch means of the linearised weighted mean (Student's t with ``BATCHES`` - 1 degrees of freedom). Near saturation,
-    batches are shorter than the relaxation time of the queue and vary too little. The intervals of mean wait,
-    probability of waiting and utilisation are therefore at least as wide as heavy-traffic theory says (Whitt 1989).
-    Intervals are too narrow if service times are long-tailed or many atoms have only a few calls: then raise ``calls``.
-    If no call found all units busy, the upper bound on the probability of this is that for independent calls, about
-    -log(1 - level) / calls; the upper bound on the mean wait assumes waits no longer than a service time.
+    batch means of the linearised weighted mean (Student's t). The intervals of mean wait, probability of waiting and
+    utilisation are at least as wide as heavy-traffic theory says (Whitt 1989), as batches vary too little near
+    saturation. An `AccuracyWarning` says so if calls can queue and the run is shorter than 100 relaxation times of the
+    queue, which leaves the mean wait uncertain by more than about 20 percent. Intervals are too narrow if service times
+    are long-tailed or many atoms have only a few calls: then raise ``calls``. If no call found all units busy, the
+    upper bound on that probability is about -log(1 - level) / calls, and no wait is assumed to exceed a service time.
 
     Batch means: Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9.
     Whitt, W. (1989). Planning queueing simulations. Management Science 35(11), 1341-1366.

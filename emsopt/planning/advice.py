@@ -225,6 +225,8 @@ def advise(
 ) -> Advice:
     """Advise where the units of a city should wait, by its log of calls, and how far the advice can be trusted.
 
+    Raise if something is wrong in the data and not accepted, or a setting is invalid.
+
     Parameters
     ----------
     calls : CallLog, or whatever `read_calls` takes
@@ -232,11 +234,6 @@ def advise(
     settings : Settings, optional
     progress : bool or callable
         Whether to show bars, or a function that is called with (starts of the search or cities drawn so far, total).
-
-    Raises
-    ------
-    InputError
-        If something is wrong in the data and not accepted, or a setting is invalid.
 
     Examples
     --------

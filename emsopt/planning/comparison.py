@@ -196,18 +196,13 @@ def compare(
     evaluator : {"exact", "approximate"}, optional
         Default: exact if no deployment has more than 12 units, else approximate.
     capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy.
+        What happens to calls that find every unit busy. Raise if a queue is unstable in some drawn city.
     metric : str, tuple or mapping
         "mean_response", ("late", minutes), or a weighted mix, as for `Objective`.
     progress : bool or callable
         Whether to show a bar, or a function called with (cities evaluated, number of cities).
     **options
         As for `Fit.city` and `aggregate_calls`, such as ``cell_km`` and ``reach_km``.
-
-    Raises
-    ------
-    UnstableQueueError
-        If calls queue and some drawn city has more of them than the units can serve.
 
     Examples
     --------

@@ -51,12 +51,8 @@ class HeldOutGain:
 
     Attributes
     ----------
-    gains : ndarray, shape (W,)
-        Gain per call in each week held out: in minutes, or in the units of another metric.
-    calls : ndarray, shape (W,)
-        Number of calls in each of these weeks.
-    moves : ndarray, shape (W,)
-        Moves per day of each plan.
+    gains, calls, moves : ndarray, shape (W,)
+        For each week held out: gain per call (min, or the unit of another metric), number of calls, and moves per day.
     calls_per_day : float
         Mean number of calls per day of the whole log.
     mean, low, high : float

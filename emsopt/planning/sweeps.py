@@ -109,8 +109,7 @@ def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **opt
     --------
     >>> import emsopt as eo
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> table = eo.planning.load_sweep(city, 2, [0.1, 0.5])
-    >>> len(table)
+    >>> len(eo.planning.load_sweep(city, 2, [0.1, 0.5]))
     2
     """
     fleet = DeploymentSpace.of(city, units).units
@@ -128,8 +127,7 @@ def service_rate_sweep(city: City, units: int | DeploymentSpace, rates: ArrayLik
     --------
     >>> import emsopt as eo
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> table = eo.planning.service_rate_sweep(city, 2, [40, 50])
-    >>> len(table)
+    >>> len(eo.planning.service_rate_sweep(city, 2, [40, 50]))
     2
     """
     check_city(city)

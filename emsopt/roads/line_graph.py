@@ -95,6 +95,8 @@ class LineGraph:
     ) -> IntArray:
         """Return the cheapest legal path from one edge to another, both of them included.
 
+        Raise `NoWayError` if there is none, or the start or end is closed.
+
         Parameters
         ----------
         costs : array_like, shape (E,)
@@ -108,13 +110,6 @@ class LineGraph:
         -------
         ndarray of int, shape (k,)
             Edges in driving order.
-
-        Raises
-        ------
-        NoWayError
-            If the start or end is closed, or no path leads from start to end.
-        InputError
-            If a cost is negative or not finite, or an edge does not exist.
 
         Notes
         -----

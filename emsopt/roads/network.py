@@ -419,9 +419,6 @@ def grid_roads(
     >>> net = grid_roads(3, 4)
     >>> net
     <RoadNetwork 'grid 3 x 4': 34 edges, 68 connections, 3.4 km>
-    >>> path = net.shortest_path(net.lengths, "r0c0-r0c1", "r0c2-r0c3")
-    >>> [net.ids[edge] for edge in path]
-    ['r0c0-r0c1', 'r0c1-r0c2', 'r0c2-r0c3']
     """
     rng = _validate.generator(rng)
     rows = _validate.whole_number(rows, "rows")

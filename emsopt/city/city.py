@@ -146,8 +146,8 @@ class City:
         service = _minutes(self.service_times, "service_times", shape, strictly=True)
         _check_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
-        checked["travel_cv"] = _variation(self.travel_cv, "travel_cv", shape)
-        checked["turnout_cv"] = _variation(self.turnout_cv, "turnout_cv", (n_sites,))
+        checked["travel_cv"] = _variation_coefficients(self.travel_cv, "travel_cv", shape)
+        checked["turnout_cv"] = _variation_coefficients(self.turnout_cv, "turnout_cv", (n_sites,))
         if self.preference is not None:
             checked["preference"] = _validate.real_array(self.preference, "preference", shape)
         checked["geographic"] = _validate.truth(self.geographic, "geographic")
@@ -371,7 +371,7 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
         raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
 
 
-def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
+def _variation_coefficients(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
     """Return coefficients of variation: a number if all are equal, else an array of ``shape``; raise unless 0 to 3."""
     if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
         return float(values)  # the usual case, a thousand times in a search for places

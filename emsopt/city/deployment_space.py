@@ -236,7 +236,7 @@ class DeploymentSpace:
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
 
     def presented(self, sites: IntArray) -> IntArray:
-        """Return a deployment as the user writes it: the array itself."""
+        """Return the deployment itself; spaces of other problems return points in the user's units."""
         return sites
 
     def shown(self, sites: IntArray) -> str:

@@ -271,18 +271,18 @@ def as_files(city: Any) -> dict[str, str]:
     sites = _located(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
     matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
 
-    def put(column: str, file: str, values: FloatArray) -> None:
+    def store(column: str, file: str, values: FloatArray) -> None:
         """Store values by site and atom as a column of the sites if they do not depend on the atom, else as a file."""
         if (values == values[:, :1]).all():
             sites[column] = values[:, 0]
         else:
             matrices[file] = values
 
-    put("service_min", SERVICE, city.service_times)
+    store("service_min", SERVICE, city.service_times)
     if np.any(city.turnout_cv):
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
-        put("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
+        store("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
     files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
     files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
     for file, values in matrices.items():

@@ -87,7 +87,7 @@ class ResponseLaw:
 
     def late(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
-        return _late(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
+        return _late_probabilities(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
 
     def sample(self, units: IntArray, atoms: IntArray, normal: FloatArray) -> FloatArray:
         """Return a random response time (min) of each of k pairs, (k,), from standard normal numbers, (2, k)."""
@@ -109,7 +109,7 @@ def lognormal(mean: ArrayLike, cv: ArrayLike, normal: FloatArray) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def _late(
+def _late_probabilities(
     t: float, turnout: FloatArray, travel: FloatArray, turnout_spread: FloatArray, travel_spread: FloatArray
 ) -> FloatArray:
     """Return P(turnout + travel >= t) for each pair, shape (n, M); arguments are as in `ResponseLaw`."""

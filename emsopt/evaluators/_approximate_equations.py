@@ -14,9 +14,10 @@ from ._unit_order import Ranks, UnitOrder, unit_order
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15  # below 1, so that an atom whose units are all busy has no share 0 / 0
 # In fleets of more than LONGEST_FULL_LIST units, the list of units that an atom calls ends where it is needed with a
-# probability below CUT times the tolerance, or EARLY times the last change. The first ACCELERATED_STEPS steps are
-# accelerated by the MEMORY steps before, which are dropped if the sum of squared changes grows MOST_GROWTH-fold.
-LONGEST_FULL_LIST, CUT, EARLY, ACCELERATED_STEPS, MEMORY, MOST_GROWTH = 30, 0.1, 1e-3, 200, 3, 4.0
+# probability below CUT_BY_TOLERANCE times the tolerance, or CUT_BY_CHANGE times the last change. The first
+# ACCELERATED_STEPS steps are accelerated by the MEMORY steps before, which are dropped if the sum of squared changes
+# grows MOST_GROWTH-fold.
+LONGEST_FULL_LIST, CUT_BY_TOLERANCE, CUT_BY_CHANGE, ACCELERATED_STEPS, MEMORY, MOST_GROWTH = 30, 0.1, 1e-3, 200, 3, 4.0
 
 
 @njit(cache=True, nogil=True)
@@ -95,7 +96,7 @@ def solve(
     damping, before, moved = 1.0, np.inf, np.inf
     history = np.zeros((2, MEMORY + 1, p if long else 0))
     for step in range(1, MAX_STEPS + 1):
-        least = CUT * max(tol, min(moved, 1.0) * EARLY) if long else 0.0
+        least = CUT_BY_TOLERANCE * max(tol, min(moved, 1.0) * CUT_BY_CHANGE) if long else 0.0
         if equal and long:
             _offer_most(order, work, rho, Q, V, least)
         elif equal:
@@ -106,7 +107,7 @@ def solve(
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
-        moved = _changes(V, rho, queued, p * mean)
+        moved = _utilization_changes(V, rho, queued, p * mean)
         if long and step < ACCELERATED_STEPS and moved > tol:
             _extrapolate(rho, V, history, step)
         for i in range(p):
@@ -136,7 +137,7 @@ def _fleet_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
 
 
 @njit(cache=True, nogil=True)
-def _changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
+def _utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
     """Turn the work offered to each unit, in place, into the change of its utilisation; return the largest change."""
     for i in range(len(V)):
         V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
@@ -346,7 +347,7 @@ def mean_costs(
         if steps < 0:
             values[d] = np.nan
             continue
-        least = tol * CUT if len(sites) > LONGEST_FULL_LIST else 0.0
+        least = tol * CUT_BY_TOLERANCE if len(sites) > LONGEST_FULL_LIST else 0.0
         value = 0.0
         for j in range(len(rates)):
             busy, share, cost = 1.0, 0.0, 0.0

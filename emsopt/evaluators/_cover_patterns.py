@@ -18,7 +18,7 @@ from ..errors._types import BoolArray, FloatArray, IntArray
 Patterns: TypeAlias = Any
 """A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
 
-TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
+NEAR_LIMIT = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
 SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
 
@@ -40,7 +40,7 @@ def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: b
     from scipy.spatial import KDTree
 
     # The trees know only straight lines, so the radius becomes the chord of the arc; at most half the equator.
-    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + TINY if geographic else radius
+    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + NEAR_LIMIT if geographic else radius
     trees = [KDTree(_on_sphere(points) if geographic else points) for points in (sites, atoms)]
     pairs = trees[0].sparse_distance_matrix(trees[1], chord, output_type="ndarray")
     i, j, apart = pairs["i"], pairs["j"], pairs["v"]
@@ -89,7 +89,9 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
-def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int) -> bool:
+def _contains(
+    start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int
+) -> bool:
     """Return whether row k contains all items for which ``last[item] == mark``; ``missing`` is their number."""
     if start[k + 1] - start[k] < missing:
         return False
@@ -121,7 +123,7 @@ def within_another(
         # a row that holds row i holds all its items, also that of the fewest rows
         rarest = items[np.argmin(back[items + 1] - back[items])]
         for k in row[back[rarest] : back[rarest + 1]]:
-            if k == i or dropped[k] or not _holds(start, item, k, last, i, length):
+            if k == i or dropped[k] or not _contains(start, item, k, last, i, length):
                 continue
             if larger or (start[k + 1] - start[k] == length and k > i):
                 dropped[k] = True

@@ -20,23 +20,26 @@ from numba import njit
 from .._running.parallel import cores
 from ..errors._types import FloatArray, IntArray
 
-LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache
-SIZE = 1 << LOW
-LANES = 8  # states of a row, which differ in three stations only; half of them are relaxed in each turn
-FEW = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
-PART = 1 << FEW
-PARTS = 64  # at most so many parts, on any number of cores: the results must not depend on it
-OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
+BLOCK_BITS = 10  # stations within a block, whose states take 8 kB of the fastest cache
+BLOCK_SIZE = 1 << BLOCK_BITS
+ROW_STATES = 8  # states of a row, which differ in three stations only; half of them are relaxed in each turn
+FIRST_STATIONS = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
+FIRST_SETS = 1 << FIRST_STATIONS
+MOST_PARTS = 64  # at most so many parts, on any number of cores: the results must not depend on it
+FIRST_OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
 TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which settles only slowly
-LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
+LEAST_FACTOR = 0.1  # of a probability in one sweep: those of a level must not vanish
 
-_IS_BUSY = np.arange(SIZE)[:, None] >> np.arange(LOW) & 1
+_IS_BUSY = np.arange(BLOCK_SIZE)[:, None] >> np.arange(BLOCK_BITS) & 1
 _BUSY = _IS_BUSY.sum(axis=1)
-_ROW_ORDER = LANES * np.argsort(_BUSY[::LANES] % 2, kind="stable")  # even rows first: neighbours must take turns
-_TURN = np.argsort(_BUSY[:LANES] % 2, kind="stable").reshape(2, -1)  # even states first, likewise
-_WITHIN = ((np.arange(PART)[:, None] & ~np.arange(PART)) == 0).astype(float)  # whether a set of five is in another
-_EVERY = np.arange(SIZE // PART)  # the place of a set in `T` if all sets of the other five stations are wanted
-_PLACE = np.cumsum(_EVERY >> np.arange(LOW - FEW)[:, None] & 1, axis=1) - 1  # of a set among those with a station
+# Even rows and states first: neighbours must take turns.
+_ROW_ORDER = ROW_STATES * np.argsort(_BUSY[::ROW_STATES] % 2, kind="stable")
+_STATE_ORDER = np.argsort(_BUSY[:ROW_STATES] % 2, kind="stable").reshape(2, -1)
+# Whether a set of the first five stations is in another.
+_IS_SUBSET = ((np.arange(FIRST_SETS)[:, None] & ~np.arange(FIRST_SETS)) == 0).astype(float)
+# The place of a set of the other five stations in `T`, among all sets and among those with one of the stations.
+_ALL_SETS = np.arange(BLOCK_SIZE // FIRST_SETS)
+_SETS_WITH_STATION = np.cumsum(_ALL_SETS >> np.arange(BLOCK_BITS - FIRST_STATIONS)[:, None] & 1, axis=1) - 1
 
 _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 """Rates of calls: for each station the index of its first entry, (G + 1,); for each entry the stations that must be
@@ -45,7 +48,7 @@ full as bits, those after the first ten and those among them, and the rate of ca
 
 def fits_blocks(counts: IntArray) -> bool:
     """Return whether the first ten stations have one unit each, and there are at least five others."""
-    return len(counts) > LOW + 4 and counts[LOW - 1] == 1
+    return len(counts) > BLOCK_BITS + 4 and counts[BLOCK_BITS - 1] == 1
 
 
 def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
@@ -57,10 +60,10 @@ def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
     key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # in one integer, so that one sort finds equal pairs
     key, inverse = np.unique(key, return_inverse=True)
     station, full = key >> 56, key & ((1 << 56) - 1)
-    low = (full | np.where(station < LOW, 1 << station, 0)) & ((1 << LOW) - 1)
+    low = (full | np.where(station < BLOCK_BITS, 1 << station, 0)) & ((1 << BLOCK_BITS) - 1)
     first = np.searchsorted(station, np.arange(order.shape[1] + 1))
     weights = np.bincount(inverse.ravel(), np.repeat(rates, order.shape[1])).astype(float)
-    return first.astype(np.int64), full >> LOW, low, weights
+    return first.astype(np.int64), full >> BLOCK_BITS, low, weights
 
 
 def relax(
@@ -71,28 +74,30 @@ def relax(
     ``counts`` are the units at each station, ``mu`` the service rate of a unit there (1/min), ``calls`` what
     `call_rates` returns, and ``total`` the rate of all calls (1/min). After ``most`` sweeps in vain, the number is -1.
     """
-    high = counts[LOW:]
+    high = counts[BLOCK_BITS:]
     strides = np.cumprod(np.r_[1, high + 1])
-    split = int(np.argmax(strides[-1] // strides <= PARTS))  # stations from here on are the same within a part
+    split = int(np.argmax(strides[-1] // strides <= MOST_PARTS))  # stations from here on are the same within a part
     size = int(strides[split])
     level = np.indices(tuple(high[split:][::-1] + 1)).reshape(len(high) - split, -1).sum(axis=0)
     waves = [np.flatnonzero(level == n) * size for n in range(level.max() + 1)]  # none is next to another of its wave
     chain, top = (counts, mu, strides, calls, total), int(counts.sum())
-    leave = _IS_BUSY @ mu[:LOW]
+    leave = _IS_BUSY @ mu[:BLOCK_BITS]
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
         """Scale each level, then relax every equation; return the error relative to the flow, and the next scale."""
-        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None]]  # padded: the top level has no next
+        factors = np.r_[scale, 1.0, 1.0][
+            _BUSY + np.arange(top - BLOCK_BITS + 2)[:, None]
+        ]  # padded: the top level has no next
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
         for wave in waves:
             for part in pool.map(lambda k: _sweep_part(blocks, k, size, chain, leave, factors, omega), wave):
                 wrong, entered, mass, flow = wrong + part[0], entered + part[1], mass + part[2], flow + part[3]
         return wrong / entered, level_scale(mass, flow, total)
 
-    blocks = P.reshape(-1, SIZE)
+    blocks = P.reshape(-1, BLOCK_SIZE)
     with ThreadPoolExecutor(cores()) as pool:
         _, scale = sweep(np.ones(top + 1), 0.0)  # changes nothing, but finds the first scale
-        omega, before = OMEGA, 1.0
+        omega, before = FIRST_OMEGA, 1.0
         for n in range(1, most + 1):
             wrong, scale = sweep(scale, omega)
             if wrong < tol:
@@ -144,11 +149,11 @@ def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, cal
     T[:] = 0.0
     for q in range(first, last):
         if high[q] & ~full == 0:
-            start, supersets = PART * place[low[q] // PART], _WITHIN[low[q] % PART]
-            part = T[start : start + PART]
+            start, supersets = FIRST_SETS * place[low[q] // FIRST_SETS], _IS_SUBSET[low[q] % FIRST_SETS]
+            part = T[start : start + FIRST_SETS]
             for k in range(len(part)):
                 part[k] += rates[q] * supersets[k]
-    half = PART
+    half = FIRST_SETS
     while half < len(T):
         for start in range(0, len(T), 2 * half):
             without, within = T[start : start + half], T[start + half : start + 2 * half]
@@ -162,8 +167,8 @@ def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: 
     """Return the entries of ``calls`` that can apply in a part, whose stations after the first ten can all be full."""
     first, high, low, rates = calls
     never = 0  # stations that are not full in any block of the part
-    for g in range(len(counts) - LOW):
-        if strides[g] >= n_blocks and first_block // strides[g] % (counts[LOW + g] + 1) < counts[LOW + g]:
+    for g in range(len(counts) - BLOCK_BITS):
+        if strides[g] >= n_blocks and first_block // strides[g] % (counts[BLOCK_BITS + g] + 1) < counts[BLOCK_BITS + g]:
             never |= 1 << g
     keep = high & never == 0
     number = np.zeros(len(keep) + 1, np.int64)
@@ -177,14 +182,14 @@ def _rates_within(
 ) -> None:
     """Fill the rates at which the states of a block are entered from states of the same block, by station."""
     first = calls[0]
-    for g in range(FEW):
-        _rates(T, first[g], first[g + 1], full, _EVERY, calls)
-        for b in range(SIZE):
+    for g in range(FIRST_STATIONS):
+        _rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)
+        for b in range(BLOCK_SIZE):
             low_rates[g, b] = T[b] + freed[g, b]
-    for g in range(FEW, LOW):
-        _rates(half, first[g], first[g + 1], full, _PLACE[g - FEW], calls)
+    for g in range(FIRST_STATIONS, BLOCK_BITS):
+        _rates(half, first[g], first[g + 1], full, _SETS_WITH_STATION[g - FIRST_STATIONS], calls)
         bit, start = 1 << g, 0  # sets with g follow sets without
-        for to in range(bit, SIZE, 2 * bit):
+        for to in range(bit, BLOCK_SIZE, 2 * bit):
             low_rates[g, to : to + bit] = half[start : start + bit]
             start += bit
 
@@ -200,9 +205,9 @@ def _relax_block(
     wrong: float,
     entered: float,
 ) -> tuple[float, float]:
-    """Relax the equations of the states ``x`` of a block; add to ``wrong`` (|error|) and ``entered`` (inflow)."""
+    """Relax the equations of the states ``x`` of a block; return ``wrong`` plus |errors|, ``entered`` plus inflows."""
     for row in _ROW_ORDER:
-        for k in range(LANES):
+        for k in range(ROW_STATES):
             b = row | k
             come[k] = inflow[b] + (
                 low_rates[3, b] * x[b ^ 8]
@@ -214,13 +219,13 @@ def _relax_block(
                 + low_rates[9, b] * x[b ^ 512]
             )
         for turn in range(2):
-            for k in _TURN[turn]:
+            for k in _STATE_ORDER[turn]:
                 b = row | k
                 came = come[k] + (low_rates[0, b] * x[b ^ 1] + low_rates[1, b] * x[b ^ 2] + low_rates[2, b] * x[b ^ 4])
                 error = came - rate[b] * x[b]
                 wrong += abs(error)
                 entered += came
-                x[b] = max(x[b] + error * step[b], LEAST * x[b])
+                x[b] = max(x[b] + error * step[b], LEAST_FACTOR * x[b])
     return wrong, entered
 
 
@@ -229,7 +234,7 @@ def _by_level(levels: FloatArray, top: int) -> FloatArray:
     """Return sums by level, given those by number of units busy outside the block and by state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             sums[0, n + _BUSY[b]] += levels[0, n, b]
             sums[1, n + _BUSY[b]] += levels[1, n, b]
     return sums
@@ -251,15 +256,16 @@ def _sweep_part(
     """
     counts, mu, strides, all_calls, total = chain
     calls = _possible_calls(first_block, n_blocks, strides, counts, all_calls)
-    first, n_high = calls[0], len(counts) - LOW
-    T, half, come = np.empty(SIZE), np.empty(SIZE // 2), np.empty(LANES)
-    low_rates, freed = np.empty((LOW, SIZE)), np.zeros((FEW, SIZE))
-    inflow, x, rate, step = np.empty(SIZE), np.empty(SIZE), np.empty(SIZE), np.empty(SIZE)
-    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # by units busy elsewhere, and state, to keep loops vectors
-    for g in range(LOW):  # a state without g is entered when g becomes free
+    first, n_high = calls[0], len(counts) - BLOCK_BITS
+    T, half, come = np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE // 2), np.empty(ROW_STATES)
+    low_rates, freed = np.empty((BLOCK_BITS, BLOCK_SIZE)), np.zeros((FIRST_STATIONS, BLOCK_SIZE))
+    inflow, x, rate, step = np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE)
+    # By number of units busy elsewhere, and by state in the block, so that loops become vector instructions.
+    levels = np.zeros((2, counts[BLOCK_BITS:].sum() + 1, BLOCK_SIZE))
+    for g in range(BLOCK_BITS):  # a state without g is entered when g becomes free
         low_rates[g] = mu[g]
-    for g in range(FEW):
-        for b in range(SIZE):
+    for g in range(FIRST_STATIONS):
+        for b in range(BLOCK_SIZE):
             if not b >> g & 1:
                 freed[g, b] = mu[g]
     wrong, entered = 0.0, 0.0
@@ -267,34 +273,34 @@ def _sweep_part(
         full, n_busy, served = 0, 0, 0.0
         inflow[:] = 0.0
         for g in range(n_high):  # entered when a unit at g became free
-            n = h // strides[g] % (counts[LOW + g] + 1)
+            n = h // strides[g] % (counts[BLOCK_BITS + g] + 1)
             n_busy += n
-            served += n * mu[LOW + g]
-            if n == counts[LOW + g]:
+            served += n * mu[BLOCK_BITS + g]
+            if n == counts[BLOCK_BITS + g]:
                 full |= 1 << g
             else:
-                one, above = (n + 1) * mu[LOW + g], P[h + strides[g]]
-                for b in range(SIZE):
+                one, above = (n + 1) * mu[BLOCK_BITS + g], P[h + strides[g]]
+                for b in range(BLOCK_SIZE):
                     inflow[b] += one * above[b]
         here, own, next_level = P[h], factors[n_busy], factors[n_busy + 1]
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             inflow[b] *= next_level[b]
             x[b] = here[b] * own[b]
             rate[b] = total + served + leave[b]
         if h == len(P) - 1:
             rate[-1] -= total  # in the last state all units are busy, and a call changes nothing
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g
-            if h // strides[g] % (counts[LOW + g] + 1) > 0:
-                _rates(T, first[LOW + g], first[LOW + g + 1], full, _EVERY, calls)
+            if h // strides[g] % (counts[BLOCK_BITS + g] + 1) > 0:
+                _rates(T, first[BLOCK_BITS + g], first[BLOCK_BITS + g + 1], full, _ALL_SETS, calls)
                 below = P[h - strides[g]]
-                for b in range(SIZE):
+                for b in range(BLOCK_SIZE):
                     inflow[b] += T[b] * below[b]
         _rates_within(low_rates, freed, full, calls, T, half)
         wrong, entered = _relax_block(x, inflow, low_rates, rate, step, come, wrong, entered)
         mass_here, flow_here = levels[0, n_busy], levels[1, n_busy]
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             here[b] = x[b]
             mass_here[b] += x[b]
             flow_here[b] += x[b] * (served + leave[b])

@@ -70,11 +70,11 @@ _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], Fl
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
-RECENT = 0.1  # weight of the newest step in `recency`, so that earlier choices fade
+RECENT_WEIGHT = 0.1  # weight of the newest step in `recency`, so that earlier choices fade
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # most steps, and steps without progress that halve the step, as it is too long
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
-WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
+WIDE_SHARE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
 CANDIDATES, BRANCHING_SHARE = (
     8,
     0.4,
@@ -283,7 +283,7 @@ class _Search:
         for site in free[np.argsort(np.abs(recency[free] - BRANCHING_SHARE), kind="stable")[:CANDIDATES]]:
             if self.local and not self.tried[:, site].all() and not self.out_of_time:
                 around = nearby_atoms(self.near, state, prices, site)
-                self.local = len(around) < WIDE * len(prices)
+                self.local = len(around) < WIDE_SHARE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
                     branch = state.copy(), prices.astype(float), recency.copy()
                     self.ascend(bound, *branch, site, choice, around, trial=True)
@@ -307,7 +307,7 @@ class _Search:
         state[site] = choice
         near = shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
-        wide = len(around) >= WIDE * len(prices)
+        wide = len(around) >= WIDE_SHARE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
         walk, rest = _start_of_ascent(moved, first), _fixed_part(self.near, prices, around, len(state))
         _, _, raised = self.run_steps(near, state, moved, recency, walk, rest, steps, BRANCH_PATIENCE)
@@ -422,7 +422,7 @@ def _ascend(
         if kept[0] >= target:
             return PROVEN, cheapest
         for i in range(n_sites):
-            recency[i] += RECENT * (trial[i] - recency[i])
+            recency[i] += RECENT_WEIGHT * (trial[i] - recency[i])
         if _fix_sites(state, trial, profits, value, worst_in, best_out, target):
             return DECIDED, trial.copy()
 
@@ -479,7 +479,10 @@ def _fix_sites(
 
 @njit(cache=True, nogil=True)
 def _update_direction(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
-    """Update the direction: prices rise where no site serves, fall where several do. Return its squared length."""
+    """Update the direction in which prices change, up if no chosen site serves an atom, down if several do.
+
+    Return its squared length.
+    """
     length = 0.0
     for j in range(len(direction)):
         serving = 0

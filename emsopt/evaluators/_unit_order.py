@@ -16,7 +16,7 @@ from ..errors._types import IntArray
 UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]
 ATOMS = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
-COMPARED = 64  # largest fleet in which comparing all pairs is faster
+MOST_COMPARED = 64  # largest fleet in which comparing all pairs is faster
 # unsigned: numba turns a mix with signed integers into floats
 ONE, SIX, WORD = np.uint64(1), np.uint64(6), np.uint64(63)
 PAIRS, FOURS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
@@ -32,13 +32,13 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
     """
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
-    if p <= COMPARED:
+    if p <= MOST_COMPARED:
         rows = np.zeros((p, ATOMS), ranks.dtype)
         for start in range(0, n_atoms, ATOMS):
             part = order[start : start + ATOMS]
             for i in range(p):
                 rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS]
-            _compare(rows, part)
+            _order_by_comparing(rows, part)
         return order
     units, first = _stations(sites, len(ranks))
     n_stations = len(first) - 1
@@ -49,7 +49,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
             site_ranks = ranks[sites[units[first[s]]], start : start + ATOMS]
             for j in range(len(part)):
                 columns[j, s] = site_ranks[j]
-        _count_bits(columns, units, first, len(ranks), part)
+        _order_by_counting(columns, units, first, len(ranks), part)
     return order
 
 
@@ -78,7 +78,7 @@ def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
-def _compare(ranks: Ranks, order: UnitOrder) -> None:
+def _order_by_comparing(ranks: Ranks, order: UnitOrder) -> None:
     """Fill the order of a few atoms by comparing all pairs of units; ``ranks`` has shape (p, ATOMS)."""
     p = len(ranks)
     place = np.empty_like(ranks)
@@ -97,7 +97,7 @@ def _compare(ranks: Ranks, order: UnitOrder) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
+def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
     """Fill the order of a few atoms by counting bits; ``ranks`` of the stations has shape (ATOMS, S).
 
     The units of station s are ``units[first[s] : first[s + 1]]``; with one unit per station, unit s.
@@ -112,11 +112,11 @@ def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, or
         total = np.uint64(0)
         for w in range(len(words)):
             before[w] = total
-            total += _ones(words[w])
+            total += _count_ones(words[w])
         row = order[j]
         for s in range(n_stations):
             rank = np.uint64(ranks[j, s])
-            place = before[rank >> SIX] + _ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
+            place = before[rank >> SIX] + _count_ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
             row[place] = s
         if n_stations < p:  # stations become units, from the end, so that none is overwritten before it is read
             k = p
@@ -128,7 +128,7 @@ def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, or
 
 
 @njit(cache=True, nogil=True)
-def _ones(word: np.uint64) -> np.uint64:
+def _count_ones(word: np.uint64) -> np.uint64:
     """Return the number of bits of a word that are set."""
     word -= (word >> ONE) & PAIRS
     word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)

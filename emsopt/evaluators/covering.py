@@ -50,7 +50,7 @@ from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
 ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
-TINY = 1e-14  # shares of calls that are rounding errors
+NEGLIGIBLE_SHARE = 1e-14  # shares of calls that are rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -440,5 +440,5 @@ def _demand_parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
     late = late_probability(city, threshold)
     levels = np.sort(late, axis=0)
     parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
-    rank, atom = np.nonzero(parts > TINY * city.total_rate)
+    rank, atom = np.nonzero(parts > NEGLIGIBLE_SHARE * city.total_rate)
     return within(late, np.nextafter(levels[rank, atom], np.inf), atom), parts[rank, atom]  # `within` is strict

@@ -44,7 +44,7 @@ from ._exact_in_blocks import TUNE_EVERY, call_rates, fits_blocks, level_scale, 
 from .evaluation import Evaluation, is_queue, unstable_queue_error
 
 MOST_UNITS = 30  # two vectors of 2^30 states take 17 GB
-LARGE = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
+MANY_STATES = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
 MAX_SWEEPS = 5000
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
@@ -107,11 +107,11 @@ def mean_cost_function(
     """Return a function from checked deployments, (K, p), to mean costs, (K,), as `approximate.mean_cost_function`."""
     tol = _validate.positive_number(tol, "tol")
 
-    def one(sites: IntArray) -> float:
+    def mean_cost(sites: IntArray) -> float:
         (shares, *_), _, stations = _solve_city(city, sites, queue, tol)
         return city.demand_shares @ (shares * costs[stations]).sum(axis=0)
 
-    return partial(map_rows, lambda rows: [one(sites) for sites in rows])
+    return partial(map_rows, lambda rows: [mean_cost(sites) for sites in rows])
 
 
 def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
@@ -133,7 +133,7 @@ def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_
     ranked = place[city.preferred_order]
     order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))  # each atom ranks each station once
     service = np.ascontiguousarray(city.service_times[stations])
-    solve = _solve_large if fits_blocks(counts) and np.prod(counts + 1) >= LARGE else _solve
+    solve = _solve_large if fits_blocks(counts) and np.prod(counts + 1) >= MANY_STATES else _solve
     solution = solve(order, city.arrival_rates / 60, counts, service, queue, tol)
     if solution[5] == -1:
         raise unstable_queue_error(city, sites)

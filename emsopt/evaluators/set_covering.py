@@ -174,7 +174,7 @@ def greedy_cover(reach: Patterns) -> IntArray:
 
 
 def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of ``len(sites)`` rows that reaches the most columns twice, and an upper bound on that number.
+    """Return the cover of ``len(sites)`` rows that reaches most columns at least twice, and an upper bound on these.
 
     u_j, whether column j is reached twice, need not be declared an integer, as Σ_i a_ij x_i - 1 is one.
     """

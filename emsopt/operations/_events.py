@@ -8,7 +8,7 @@ from numba import njit
 
 from ..errors._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import PER_CALL, Rules, drive, duration, minutes_to, uniform
+from ._fleet import PER_CALL, Rules, duration, minutes_to, start_drive, uniform
 
 PER_JOB = 8  # of the numbers of a call, those reserved per unit that it needs
 GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
@@ -135,10 +135,10 @@ def _free_unit(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row
     """Free unit u, whose job is done, and trace its last drives; return the number of drives traced so far."""
     unit, place = fleet[u], fleet[u].goal
     if unit.hospital >= 0:
-        row = _fleet.record(u, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
+        row = _fleet.trace_drive(u, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
         place = unit.hospital
     if unit.end != place:
-        row = _fleet.record(u, call.number, place, unit.end, unit.homeward, now, trace, row)
+        row = _fleet.trace_drive(u, call.number, place, unit.end, unit.homeward, now, trace, row)
     unit.busy = False
     unit.worked += now - unit.since
     if not unit.on:
@@ -171,7 +171,7 @@ def _unit_to_send(
 ) -> int:  # fmt: skip
     """Return the unit to send, with the lowest score by the dispatch rule; -1 if none can be sent.
 
-    ``value`` is what `_fleet.value_cover` sets.
+    ``value`` is what `_fleet.set_cover_values` sets.
     """
     best, u, N = np.inf, -1, len(sites)
     k, j = call.priority, call.atom
@@ -192,7 +192,7 @@ def _unit_to_send(
                 score += sites[unit.home].turnout
         score += sites[unit.home].offset
         if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-            score = _fleet.cover_value(unit.home, sites, near, value) + 1e-9 * score - IN_TIME_BONUS
+            score = _fleet.sum_cover_values(unit.home, sites, near, value) + 1e-9 * score - IN_TIME_BONUS
         if score < best:
             best, u = score, v
     return u
@@ -325,7 +325,7 @@ def simulate_events(
             slot = job // MOST_UNITS
             k = calls[slot].priority
             if dispatch == 2:
-                _fleet.value_cover(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
+                _fleet.set_cover_values(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
             u = _unit_to_send(
                 fleet,
                 slot,
@@ -359,7 +359,7 @@ def simulate_events(
                 unit, call, classes[k], sites[unit.home], job, now, seed, times, on_the_way, N, to_place, service,
                 hospital_of,
             )  # fmt: skip
-            row = drive(fleet, u, call.number, N + call.atom, now, leave, arrive, trace, row)
+            row = start_drive(fleet, u, call.number, N + call.atom, now, leave, arrive, trace, row)
             unit.busy, unit.job, unit.since = True, job, now
             call.sent = min(call.sent, now)
 
@@ -374,7 +374,7 @@ def simulate_events(
             unit.home = site
             if unit.goal != site:
                 arrive = now + to_place[home_mode, site, unit.goal] * (drive_factor if relocation else 1.0)
-                row = drive(fleet, freed, -1, site, now, now, arrive, trace, row)
+                row = start_drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:
             row, others = _fleet.move_others(fleet, table, moves, now, drive_factor, to_place, need, trace, row)
             moved[0] += others

@@ -112,7 +112,9 @@ def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: floa
 
 
 @njit(cache=True, nogil=True, inline="always")
-def record(u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int) -> int:
+def trace_drive(
+    u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int
+) -> int:
     """Write a drive into the trace, shape (n, 7), if there is room; return the number of drives traced so far."""
     if row == len(trace):
         return row
@@ -122,7 +124,7 @@ def record(u: int, call: int, origin: int, goal: int, leave: float, arrive: floa
 
 
 @njit(cache=True, nogil=True, inline="always")
-def drive(
+def start_drive(
     fleet: Any, u: int, call: int, goal: int, now: float, leave: float, arrive: float, trace: FloatArray, row: int
 ) -> int:
     """Send unit u from where it is to place ``goal``; return the number of drives traced so far."""
@@ -135,7 +137,7 @@ def drive(
         fleet[u].row = -1
     if row < len(trace):
         fleet[u].row = row
-    row = record(u, call, place, goal, leave, arrive, trace, row)
+    row = trace_drive(u, call, place, goal, leave, arrive, trace, row)
     fleet[u].origin, fleet[u].goal, fleet[u].leave, fleet[u].arrive = place, goal, leave, arrive
     return row
 
@@ -171,7 +173,7 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
+def set_cover_values(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
     """Set ``value``, (G,), to the calls of each group times q^n, for busy fraction q and n free units that cover it.
 
     Unit u is not counted, and n is reduced by ``own``.
@@ -186,7 +188,7 @@ def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, val
 
 
 @njit(cache=True, nogil=True, inline="always")
-def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+def sum_cover_values(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
     """Return the sum of ``value`` over the groups of atoms that site i covers."""
     total = 0.0
     for r in range(sites[i].near, sites[i].near_end):
@@ -197,12 +199,12 @@ def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
 @njit(cache=True, nogil=True)
 def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray, value: FloatArray) -> int:
     """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites."""
-    value_cover(fleet, u, rules, 0, count, value)
+    set_cover_values(fleet, u, rules, 0, count, value)
     most, home = -1.0, fleet[u].home
     site = home
     for step in range(-1, len(minutes)):  # its home first: it moves only for a clear gain
         i = step if step >= 0 else home
-        gain = cover_value(i, rules.sites, rules.near, value)
+        gain = sum_cover_values(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
             gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):
@@ -247,6 +249,6 @@ def move_others(
             return row, moved
         need[fleet[u].home] += 1
         need[site] -= 1
-        row = drive(fleet, u, -1, site, now, now, now + best * drive_factor, trace, row)
+        row = start_drive(fleet, u, -1, site, now, now, now + best * drive_factor, trace, row)
         fleet[u].home = site
     return row, moves

@@ -36,9 +36,9 @@ class PairedComparison:
     b: Operations
 
     def difference(self, measure: str = "late") -> Difference:
-        """Return b minus a, of ``"mean_response"`` (min), ``"late"`` or ``"loss"`` (shares), with its 95 % interval.
+        """Return a measure of b minus that of a, with its 95 % interval (Student's t, from differences of batches).
 
-        The interval is Student's t, from the differences between batches, in which the variation of the calls cancels.
+        Measures are ``"mean_response"`` (min), ``"late"`` and ``"loss"`` (shares of calls).
         """
         from scipy.special import stdtrit
 

@@ -83,7 +83,7 @@ class OperationsObjective(Objective):
 
     @cached_property
     def value_function(self) -> Callable[..., FloatArray]:
-        """Function that maps checked deployments, shape (K, p), to their values, shape (K,), without counting them."""
+        """Function from checked deployments, shape (K, p), to their values, shape (K,), which does not count them."""
         return partial(map_rows, lambda rows: [self.evaluation(sites).late_share for sites in rows])
 
     def evaluation(self, sites: Sites) -> Operations:  # type: ignore[override]
@@ -189,7 +189,7 @@ def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: flo
     ``costs`` has shape (N, M), the demand ``shares`` shape (M,); units are busy with probability ``busy``.
     """
 
-    def expected(chosen: list[int]) -> float:
+    def expected_cost(chosen: list[int]) -> float:
         chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free
         ordered = np.sort(costs[chosen], axis=0)
         return float(chance @ ordered @ shares + (1 - chance.sum()) * costs.max())  # all busy: as the worst cost
@@ -197,7 +197,7 @@ def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: flo
     table = [[int(site) for site in sites]]
     while len(table[0]) > 1:
         fewer = [table[0][:r] + table[0][r + 1 :] for r in range(len(table[0]))]
-        table.insert(0, min(fewer, key=expected))
+        table.insert(0, min(fewer, key=expected_cost))
     return table
 
 

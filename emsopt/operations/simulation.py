@@ -128,7 +128,7 @@ class Operations:
         return above[:, columns].sum(axis=1), below[:, columns].sum(axis=1)
 
     def _columns(self, priority: int | str | None) -> slice:
-        """Return the columns of a priority, given by number or name; of all if None."""
+        """Return a slice of the columns of a priority, given by number or name; for None, of all columns."""
         if priority is None:
             return slice(None)
         names = [each.name for each in self.system.priorities]

@@ -55,7 +55,7 @@ class Duration:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the logarithm; -1 for an exponential time."""
+        """Standard deviation of the logarithm of a lognormal time; -1 stands for an exponential time."""
         return -1.0 if self.cv is None else float(np.sqrt(np.log1p(self.cv**2)))
 
 

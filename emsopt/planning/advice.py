@@ -170,7 +170,7 @@ class Advice:
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
-        """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
+        """Sentences on the plan of the day, and its moves of units by hour; empty without a plan."""
         if self.plan is None:
             return ()
         moves = (f"{hour:02d}:00  {old} -> {new}" for hour, old, new in self.plan.changes().itertuples(index=False))

@@ -153,8 +153,8 @@ class Comparison:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The results in sentences; the first has the difference of the last deployment to the first."""
-        parts = (_of_difference(self), _of_fewer_units(self), _of_lost_calls(self), _of_zones(self))
-        return tuple(text for part in (*parts, _of_sources(self.variances), _of_all(self)) for text in part)
+        parts = (_difference_sentences(self), _fleet_sentences(self), _lost_call_sentence(self), _zone_sentence(self))
+        return tuple(text for part in (*parts, _source_sentence(self.variances), _best_sentence(self)) for text in part)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -358,7 +358,7 @@ def _interval_text(gap: Interval, scale: float, unit: str) -> str:
     return f"{_change(scale * gap.low)} to {_change(scale * gap.high, unit)}"
 
 
-def _of_difference(answer: Comparison) -> Iterator[str]:
+def _difference_sentences(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
     scale, unit, quantity = metric_wording(answer.metric)
@@ -398,7 +398,7 @@ def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
     return next((p for p in pairs if (counts[p[0]] <= counts[p[1]]).all() and (counts[0] != counts[-1]).any()), None)
 
 
-def _of_fewer_units(answer: Comparison) -> Iterator[str]:
+def _fleet_sentences(answer: Comparison) -> Iterator[str]:
     """Yield sentences on fleets of different size, and on why one may look better with fewer units."""
     (first, last), units = (answer.names[0], answer.names[-1]), [len(answer.sites[k]) for k in (0, -1)]
     if units[0] != units[1]:
@@ -420,7 +420,7 @@ def _of_fewer_units(answer: Comparison) -> Iterator[str]:
     )
 
 
-def _of_lost_calls(answer: Comparison) -> Iterator[str]:
+def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on calls that are lost because all units are busy."""
     first, last = answer.lost[[0, -1]]
     if max(first, last) >= FEW_LOST:
@@ -431,7 +431,7 @@ def _of_lost_calls(answer: Comparison) -> Iterator[str]:
         )
 
 
-def _of_zones(answer: Comparison) -> Iterator[str]:
+def _zone_sentence(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on how many zones gain and lose, and their shares of the calls."""
     by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
     small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
@@ -450,8 +450,8 @@ def _of_zones(answer: Comparison) -> Iterator[str]:
     yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
 
 
-def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
-    """Yield a sentence on where the uncertainty comes from."""
+def _source_sentence(variances: pd.Series[float]) -> Iterator[str]:
+    """Yield a sentence on how much of the variance comes from demand, travel times and service times."""
     parts = variances[list(SOURCES)]
     if parts.sum() > 0:
         shares = (100 * parts / parts.sum()).sort_values(ascending=False)
@@ -459,7 +459,7 @@ def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
         yield f"The uncertainty (variance) comes {', '.join(told)}."
 
 
-def _of_all(answer: Comparison) -> Iterator[str]:
+def _best_sentence(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on the best of more than two deployments, and those that cannot be distinguished from it."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)

@@ -244,7 +244,7 @@ def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, floa
 
 
 def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
-    """Return the fleet sizes in ascending order."""
+    """Return fleet sizes in ascending order, by default six from that of ``start`` on; raise if one is smaller."""
     if units is None and start is not None:
         return [len(start) + more for more in range(DEFAULT_SIZES)]
     least = 1 if start is None else len(start)

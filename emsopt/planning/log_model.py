@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..city.city import City
     from ..errors._types import FloatArray, IntArray
 
-GIVEN = ("speed_kmh", "travel_times")  # settings without which times are calibrated
+TIME_SETTINGS = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
 OTHERS = {
@@ -98,11 +98,11 @@ class Model:
 
     @property
     def calls(self) -> CallLog:
-        """The calls that count: those to which a unit was sent, where that is known."""
+        """All calls of the log or, with a fit, those to which a unit was sent."""
         return self.log if self.fit is None else self.fit.calls
 
     @property
-    def counting(self) -> dict[str, Any]:
+    def count_options(self) -> dict[str, Any]:
         """Options of `aggregate_calls` with which the calls were counted."""
         return _count_options(self.settings) | {"cell_km": self.demand.cell_km}
 
@@ -129,10 +129,10 @@ class Model:
 
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
-        demand = _demand(self.calls, self.stations, self.counting | {"cell_km": cell_km}, self.rows)
-        return self.changed(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
+        demand = _demand(self.calls, self.stations, self.count_options | {"cell_km": cell_km}, self.rows)
+        return self.with_fields(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
 
-    def changed(self, **fields: Any) -> Model:
+    def with_fields(self, **fields: Any) -> Model:
         """Return the model with some fields replaced; the fleet size, which takes long to find, is kept."""
         model = replace(self, **fields)
         vars(model)["fleet"] = self.fleet
@@ -238,7 +238,7 @@ def _describe_data(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
 
 def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: bool) -> Dispatch:
     """Return the dispatch rule of a model without a fit; "nearest" if the log contradicts the stations."""
-    given = next((name for name in GIVEN if getattr(s, name) is not None), "")
+    given = next((name for name in TIME_SETTINGS if getattr(s, name) is not None), "")
     return dispatch_of("nearest" if refused else s.dispatch, calls, stations, given=given)
 
 
@@ -313,7 +313,7 @@ def _calibrate(
 
     The last is an error if times in the log contradict the stations, else None.
     """
-    given = [name for name in (*GIVEN, "roads") if getattr(s, name) is not None]
+    given = [name for name in (*TIME_SETTINGS, "roads") if getattr(s, name) is not None]
     if len(given) > 1:
         raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
     if given and given != ["roads"]:
@@ -378,7 +378,7 @@ def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings
             raise InputError("`today` names no station. Give the station of each unit, or leave it out.")
         today, by = city.sites_named(given) if isinstance(given[0], str) else np.asarray(given), "as given"
     elif fit is None or fit.homes_from == "unknown":
-        today, by = _at_stations(city, calls), "by the stations in the log"
+        today, by = _deployment_in_log(city, calls), "by the stations in the log"
     elif "unit" in fit.calls.details:
         today, by, left_out = fit.deployment, "by the units in the log", _units_left_out(fit)
     else:
@@ -389,7 +389,7 @@ def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings
     return today, [f"Today: {len(today)} units at {len(set(today.tolist()))} stations, {by}.", *left_out]
 
 
-def _at_stations(city: City, calls: CallLog) -> IntArray:
+def _deployment_in_log(city: City, calls: CallLog) -> IntArray:
     """Return the sites of the units by the stations that the log names, (p,); empty if it names none of the city."""
     if "station" not in calls.details:
         return np.empty(0, dtype=int)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective
 
-LEAST_DAYS, HELD_OUT = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
+LEAST_DAYS, HELD_OUT_SHARE = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
 DRAWS = 400  # cities, drawn for the interval of a gain
 SETTLED_CHANGE = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
 MOST_ATOMS = 2000
@@ -77,7 +77,7 @@ def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
     first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
     days = last - first + 1
     if hold_out is None:
-        return days, round(HELD_OUT * days) if days >= LEAST_DAYS else 0
+        return days, round(HELD_OUT_SHARE * days) if days >= LEAST_DAYS else 0
     return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
 
 
@@ -251,7 +251,7 @@ def compare_deployments(
         )
     s, sites = model.settings, list(deployments.values())
     model = refine(model, (sites[0], sites[-1]))
-    known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
+    known = drawn_cities(cast("Fit", model.fit), **model.count_options, **model.making)
     known = replace(known, estimate=known.estimate.scaled(load))
     how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "progress": progress}
     return compare(known, deployments, draws=DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
@@ -294,7 +294,7 @@ def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOut]
     most = FEW_PARTS if searched else 8
     try:
         return held_out_weeks(
-            model.calls, model.stations, most=most, weekdays=model.settings.weekdays, **model.counting
+            model.calls, model.stations, most=most, weekdays=model.settings.weekdays, **model.count_options
         )
     except InputError:  # the log is too short
         return []

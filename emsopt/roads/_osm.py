@@ -64,9 +64,15 @@ EMERGENCY_KMH = dict.fromkeys(("service", "busway", "pedestrian", "track", "cycl
 """Other classes, used if open to emergency vehicles, and their assumed speeds, km/h."""
 
 ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
-KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
-OPEN = {"yes", "designated", "official", "permissive", "destination"}  # other words of `emergency`: what a thing is
-SHUT = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
+ACCESS_KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
+OPEN_VALUES = {
+    "yes",
+    "designated",
+    "official",
+    "permissive",
+    "destination",
+}  # other words of `emergency`: what a thing is
+CLOSED_VALUES = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
@@ -91,7 +97,7 @@ class Edge(NamedTuple):
 
 def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, vehicle: str) -> dict[str, Any]:
     """Return the keyword arguments of `RoadNetwork` for the roads of a vehicle, "passenger" or "emergency"."""
-    keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
+    keys = ACCESS_KEYS[_validate.choice(vehicle, "vehicle", ACCESS_KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     reader = _read(path, keys)
     places = reader.places
@@ -212,7 +218,7 @@ def _find_deleted(path: Path) -> set[tuple[str, int]]:
 def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
     """Return whether a way with these tags is a road for the vehicle."""
     kind = tags.get("highway")
-    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN
+    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
     return (extra or kind in SPEEDS_KMH) and _is_open(tags, keys)
 
 
@@ -220,8 +226,8 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
     """Return whether the first tag of ``keys`` that is present admits the vehicle; ``default`` if there is none."""
     for key in keys:
         value = tags.get(key)
-        if value is not None and (key != "emergency" or value in OPEN | SHUT):
-            return value not in SHUT or (value == "emergency" and "emergency" in keys)
+        if value is not None and (key != "emergency" or value in OPEN_VALUES | CLOSED_VALUES):
+            return value not in CLOSED_VALUES or (value == "emergency" and "emergency" in keys)
     return default
 
 

@@ -182,7 +182,7 @@ def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
 
 
 def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
-    """Return the lines in degrees and "", or the lines in metres and the reason why they cannot be converted."""
+    """Convert lines from metres to degrees; return them and "", or unchanged and the reason why that is impossible."""
     system, reason = location.get("projParameter", "!"), "The file has no projection that fits its coordinates"
     if system in ("!", "-"):  # no projection, for which pyproj is not needed
         return lines, reason

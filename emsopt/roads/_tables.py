@@ -88,7 +88,7 @@ def read_tables(
 
 
 def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both tables; without ``arcs``, ``nodes`` is a folder or a .zip file that holds `FILES`."""
+    """Return the tables of nodes and arcs; without ``arcs``, ``nodes`` is a folder or .zip file that holds `FILES`."""
     if arcs is None:
         if isinstance(nodes, pd.DataFrame):
             raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
@@ -104,7 +104,7 @@ def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None
 
 
 def _unzip(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both tables of a .zip file."""
+    """Return the tables of nodes and arcs in a .zip file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

@@ -149,13 +149,13 @@ def _limit_slopes(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatA
     rise = np.tile(most, 2)
 
     # The highest heights below the given ones, and the lowest above them, both meet the limit, and so does their mean.
-    def below(height: FloatArray) -> FloatArray:
+    def lower(height: FloatArray) -> FloatArray:
         lowest = height.copy()
         while (lowest[end] > lowest[start] + rise).any():  # ends, as all limits are above 0
             np.minimum.at(lowest, end, lowest[start] + rise)
         return lowest
 
-    return (below(level) - below(-level)) / 2
+    return (lower(level) - lower(-level)) / 2
 
 
 def _interpolate_elevated(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:

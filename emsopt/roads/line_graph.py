@@ -63,13 +63,13 @@ class LineGraph:
             return closed.copy()
         if np.iterable(closed) and not isinstance(closed, (str, np.ndarray)):
             given = list(closed)  # an iterator can be read only once
-            turns = [self._is_turn(item) for item in given if isinstance(item, tuple)]
+            turns = [self._turn_mask(item) for item in given if isinstance(item, tuple)]
             shut[self.n_edges :] = np.any(turns, axis=0)
             closed = [item for item in given if not isinstance(item, tuple)]
         shut[self.edges(closed, "closed")] = True
         return shut
 
-    def _is_turn(self, turn: tuple[Any, ...]) -> BoolArray:
+    def _turn_mask(self, turn: tuple[Any, ...]) -> BoolArray:
         """Return a mask of the connection for a turn (from, to), shape (C,); raise if there is none."""
         ends = self.edges(turn, "closed")
         found = (self.connections == ends[:2]).all(axis=1)

@@ -128,7 +128,7 @@ class RoadNetwork(LineGraph):
         The conversion to degrees needs the package pyproj (``emsopt[maps]``). The default for ``name``, the title, is
         that of the file.
         """
-        return cls._of_file(path, read_net(path), name)
+        return cls._from_arguments(path, read_net(path), name)
 
     @classmethod
     def from_osm(
@@ -159,7 +159,7 @@ class RoadNetwork(LineGraph):
         path, name
             As for `from_sumo`.
         """
-        return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
+        return cls._from_arguments(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
     @classmethod
     def from_tables(
@@ -195,11 +195,11 @@ class RoadNetwork(LineGraph):
         [[3.0, 2.0]]
         """
         source = "roads" if isinstance(nodes, pd.DataFrame) else nodes
-        return cls._of_file(source, read_tables(nodes, arcs, two_way=two_way), None, strongly_connected)
+        return cls._from_arguments(source, read_tables(nodes, arcs, two_way=two_way), None, strongly_connected)
 
     @classmethod
     def read(cls, path: PathLike) -> RoadNetwork:
-        """Read a network by the name of its file, with the defaults of the reader.
+        """Read a network in any of these formats, told apart by the name of the file, with the reader's defaults.
 
         ``.osm.pbf`` and ``.osm`` are read by `from_osm`, ``.net.xml`` and ``.net.xml.gz`` by `from_sumo`, ``.json.gz``
         by `load`, and a ``.zip`` file or a folder with ``nodes.csv`` and ``arcs.csv`` by `from_tables`.
@@ -248,10 +248,10 @@ class RoadNetwork(LineGraph):
             raise InputError(
                 f"{path} is damaged, or was not written by `RoadNetwork.save` of this version ({reason})."
             ) from error
-        return cls._of_file(path, content, content.pop("name"), strongly_connected=False)
+        return cls._from_arguments(path, content, content.pop("name"), strongly_connected=False)
 
     @classmethod
-    def _of_file(
+    def _from_arguments(
         cls, path: PathLike, arguments: dict[str, Any], name: str | None, strongly_connected: bool = True
     ) -> RoadNetwork:
         """Return the network with these ``arguments``, named after the file they were read from if ``name`` is None."""

@@ -74,10 +74,10 @@ class Snapper:
         travelled = np.cumsum(self._metres) - self._metres
         self._before = travelled - travelled[np.searchsorted(self._edge, self._edge)]
         self._is_motorway = np.isin(classes, MOTORWAYS)
-        self._all_roads = self._tree(np.arange(len(self._edge)))
-        self._streets = self._tree(np.flatnonzero(~self._is_motorway[self._edge]))
+        self._all_roads = self._piece_tree(np.arange(len(self._edge)))
+        self._streets = self._piece_tree(np.flatnonzero(~self._is_motorway[self._edge]))
 
-    def _tree(self, segments: IntArray) -> tuple[Any, IntArray]:
+    def _piece_tree(self, segments: IntArray) -> tuple[Any, IntArray]:
         """Return a k-d tree of the centres of all pieces of some segments of lines, and the segment of each piece."""
         parts = np.maximum(np.ceil(self._length[segments] / PIECE_M), 1).astype(np.int64)
         segment, parts_of = np.repeat(segments, parts), np.repeat(parts, parts)

@@ -69,7 +69,7 @@ class ResponseLaw:
 
     @classmethod
     def of(cls, turnout: FloatArray, travel: FloatArray, turnout_cv: ArrayLike, travel_cv: ArrayLike) -> ResponseLaw:
-        """Return the law of mean times (min), (n,) and (n, M), and coefficients of variation, broadcast to them."""
+        """Return the law from mean times (min), (n,) and (n, M), and coefficients of variation, broadcast to them."""
         spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
         by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
         # contiguous copies, so that the kernel is compiled for one kind of array only

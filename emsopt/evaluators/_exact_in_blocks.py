@@ -231,7 +231,7 @@ def _relax_block(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _by_level(levels: FloatArray, top: int) -> FloatArray:
-    """Return sums by level, given those by number of units busy outside the block and by state in the block."""
+    """Return sums by level, shape (2, top + 1), from sums by number of units busy elsewhere and state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
         for b in range(BLOCK_SIZE):

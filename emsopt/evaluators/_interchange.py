@@ -230,9 +230,9 @@ def _add_atom(
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add (``sign`` 1) or subtract (-1) atom j's contribution to the values of the swaps; return its second cost.
+    """Add (``sign`` 1) or subtract (-1) atom j's contribution to the values of the swaps.
 
-    That is the cost of its second nearest member.
+    Return the cost of atom j at its second nearest member.
     """
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near

@@ -44,7 +44,7 @@ KNOWN_METRICS = (
 
 
 def metric_costs(city: City, metric: Metric) -> FloatArray:
-    """Return the cost matrix of a metric, shape (N, M); raise if it has none, is unknown, or is a mix of no weight."""
+    """Return the cost matrix of a metric, shape (N, M); raise if it is unknown, has none, or has no weight."""
     if not is_mean(metric):
         metric_function(city, metric)  # raises if the metric is unknown
         raise InputError(

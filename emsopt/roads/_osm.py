@@ -65,13 +65,8 @@ EMERGENCY_KMH = dict.fromkeys(("service", "busway", "pedestrian", "track", "cycl
 
 ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
 ACCESS_KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
-OPEN_VALUES = {
-    "yes",
-    "designated",
-    "official",
-    "permissive",
-    "destination",
-}  # other words of `emergency`: what a thing is
+# Other values of `emergency` say what a thing is.
+OPEN_VALUES = {"yes", "designated", "official", "permissive", "destination"}
 CLOSED_VALUES = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}

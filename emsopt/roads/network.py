@@ -199,7 +199,7 @@ class RoadNetwork(LineGraph):
 
     @classmethod
     def read(cls, path: PathLike) -> RoadNetwork:
-        """Read a network in any of these formats, told apart by the name of the file, with the reader's defaults.
+        """Read a network in any supported format, told apart by the name of the file, with the reader's defaults.
 
         ``.osm.pbf`` and ``.osm`` are read by `from_osm`, ``.net.xml`` and ``.net.xml.gz`` by `from_sumo`, ``.json.gz``
         by `load`, and a ``.zip`` file or a folder with ``nodes.csv`` and ``arcs.csv`` by `from_tables`.

@@ -31,10 +31,10 @@ TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which se
 LEAST_FACTOR = 0.1  # of a probability in one sweep: those of a level must not vanish
 
 _IS_BUSY = np.arange(BLOCK_SIZE)[:, None] >> np.arange(BLOCK_BITS) & 1
-_BUSY = _IS_BUSY.sum(axis=1)
+_N_BUSY = _IS_BUSY.sum(axis=1)
 # Even rows and states first: neighbours must take turns.
-_ROW_ORDER = ROW_STATES * np.argsort(_BUSY[::ROW_STATES] % 2, kind="stable")
-_STATE_ORDER = np.argsort(_BUSY[:ROW_STATES] % 2, kind="stable").reshape(2, -1)
+_ROW_ORDER = ROW_STATES * np.argsort(_N_BUSY[::ROW_STATES] % 2, kind="stable")
+_STATE_ORDER = np.argsort(_N_BUSY[:ROW_STATES] % 2, kind="stable").reshape(2, -1)
 # Whether a set of the first five stations is in another.
 _IS_SUBSET = ((np.arange(FIRST_SETS)[:, None] & ~np.arange(FIRST_SETS)) == 0).astype(float)
 # The place of a set of the other five stations in `T`, among all sets and among those with one of the stations.
@@ -85,9 +85,8 @@ def relax(
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
         """Scale each level, then relax every equation; return the error relative to the flow, and the next scale."""
-        factors = np.r_[scale, 1.0, 1.0][
-            _BUSY + np.arange(top - BLOCK_BITS + 2)[:, None]
-        ]  # padded: the top level has no next
+        padded = np.r_[scale, 1.0, 1.0]  # the top level has no next
+        factors = padded[_N_BUSY + np.arange(top - BLOCK_BITS + 2)[:, None]]
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
         for wave in waves:
             for part in pool.map(lambda k: _sweep_part(blocks, k, size, chain, leave, factors, omega), wave):
@@ -235,8 +234,8 @@ def _by_level(levels: FloatArray, top: int) -> FloatArray:
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
         for b in range(BLOCK_SIZE):
-            sums[0, n + _BUSY[b]] += levels[0, n, b]
-            sums[1, n + _BUSY[b]] += levels[1, n, b]
+            sums[0, n + _N_BUSY[b]] += levels[0, n, b]
+            sums[1, n + _N_BUSY[b]] += levels[1, n, b]
     return sums
 
 

@@ -376,7 +376,7 @@ def simulate_events(
                 arrive = now + to_place[home_mode, site, unit.goal] * (drive_factor if relocation else 1.0)
                 row = start_drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:
-            row, others = _fleet.move_others(fleet, table, moves, now, drive_factor, to_place, need, trace, row)
+            row, others = _fleet.move_free_units(fleet, table, moves, now, drive_factor, to_place, need, trace, row)
             moved[0] += others
 
         while ended:

@@ -227,7 +227,7 @@ def change_shift(fleet: Any, u: int, now: float) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def move_others(
+def move_free_units(
     fleet: Any, table: IntArray, moves: int, now: float, drive_factor: float, to_place: FloatArray, need: IntArray,
     trace: FloatArray, row: int,
 ) -> tuple[int, int]:  # fmt: skip

@@ -183,7 +183,7 @@ class System:
         checked["hospital_of"] = self._checked_hospitals(hospitals)
 
     def _checked_hospitals(self, hospitals: int) -> IntArray | None:
-        """Return the hospital of each atom, the nearest one if none is given; None without hospitals."""
+        """Return the hospital of each atom, by default the nearest; None without hospitals or driving times."""
         if self.hospital_of is not None:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):

@@ -85,12 +85,12 @@ class Advice:
 
     @property
     def today(self) -> Evaluation | None:
-        """Today's deployment."""
+        """Evaluation of today's deployment; None if that is not known."""
         return self.found.get("today")
 
     @property
     def best(self) -> Evaluation | None:
-        """The best deployment found; None if the model may not be used to find one."""
+        """Evaluation of the best deployment found; None if the model may not be used to find one."""
         return next((e for name, e in self.found.items() if name not in ("today", "p-median")), None)
 
     @cached_property
@@ -115,7 +115,10 @@ class Advice:
 
     @property
     def worth_it(self) -> bool:
-        """Whether the best deployment is worth moving to: it gains 1 % or more, and more than chance explains."""
+        """Whether the best deployment gains 1 % or more of today's metric, with an interval above 0 if that is known.
+
+        True if today's deployment is not known or has another number of units; False if no deployment was searched.
+        """
         if self.best is None:
             return False
         if self.gain is None or len(self.best.sites) != len(cast("Evaluation", self.today).sites):
@@ -130,7 +133,7 @@ class Advice:
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
-        """Recorded and modelled responses by `compare_recorded`: a column for today and one for the best deployment."""
+        """Recorded and modelled responses, as `steps.compare_recorded`, of today's and of the best deployment."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
         return steps.compare_recorded(self.model, known, self.model.settings.threshold)

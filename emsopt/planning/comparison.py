@@ -45,7 +45,7 @@ LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
-FEW_LOST = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
+NEGLIGIBLE_LOSS = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
 class Interval(NamedTuple):
@@ -412,7 +412,7 @@ def _fleet_sentences(answer: Comparison) -> Iterator[str]:
     scale, unit, _ = metric_wording(answer.metric)
     share, gain = _percent(float((gaps < 0).mean()), len(gaps)), f"{-scale * gaps[gaps < 0].mean():.2g}{unit}"
     fewer, more = (answer.names[k] for k in pair)
-    far = ", or it loses calls that are far" * bool(answer.lost[pair[0]] - answer.lost[pair[1]] >= FEW_LOST)
+    far = ", or it loses calls that are far" * bool(answer.lost[pair[0]] - answer.lost[pair[1]] >= NEGLIGIBLE_LOSS)
     yield (
         f"{fewer!r} is {more!r} with fewer units. It is better in {share} of the drawn cities, there by {gain} on "
         "average: units are sent in the order of the estimated times, and in those cities the next unit is closer to "
@@ -423,7 +423,7 @@ def _fleet_sentences(answer: Comparison) -> Iterator[str]:
 def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on calls that are lost because all units are busy."""
     first, last = answer.lost[[0, -1]]
-    if max(first, last) >= FEW_LOST:
+    if max(first, last) >= NEGLIGIBLE_LOSS:
         names = answer.names[0], answer.names[-1]
         yield (
             f"All units are busy for {first:.2%} of the calls with {names[0]!r} and {last:.2%} with {names[1]!r}. Such "

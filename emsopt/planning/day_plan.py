@@ -372,7 +372,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
 
     @cache
     def by_atom(hour: int, sites: tuple[int, ...]) -> FloatArray:
-        """Return the metric of the calls of each atom, shape (M,)."""
+        """Return the mean metric of each atom's calls in an hour with a deployment, shape (M,)."""
         objective = plan.objectives[hour]
         return objective.evaluation(sites).atom_cost(objective.costs)
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TIME_SETTINGS = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
-OTHERS = {
+OTHER_ROWS = {
     "answered": "count as calls",
     "occupying": "only keep units busy, for {:,.0f} hours in all; the model adds this time to the calls",
     "ignored": "are left out",
@@ -139,7 +139,7 @@ class Model:
         return model
 
     def space(self, units: int) -> DeploymentSpace:
-        """Return the allowed deployments of a fleet."""
+        """Return the deployments of a fleet that the settings allow."""
         s = self.settings
         return DeploymentSpace(self.city, units, colocation=s.colocate, pinned=list(s.pinned), closed=list(s.closed))
 
@@ -214,7 +214,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     city = _city(demand, fit, making, dispatch)
     today, who = _current_deployment(city, fit, log, s)
     read += [note, *([] if fit is None else without_unit(log, fit)), *who]
-    if not s.colocate and (why := _why_shared(today, city.n_sites)):
+    if not s.colocate and (why := _sharing_reason(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
     model = Model(
@@ -244,7 +244,7 @@ def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: b
 
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Treat rows that may not be calls by `Settings.others`; return the log, and sentences on them, or ""."""
-    done = OTHERS[_validate.choice(s.others, "others", OTHERS)]
+    done = OTHER_ROWS[_validate.choice(s.others, "others", OTHER_ROWS)]
     kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
     others, hours, without = kind | never, 0.0, ""
     if not others.any():
@@ -397,7 +397,7 @@ def _deployment_in_log(city: City, calls: CallLog) -> IntArray:
     return np.sort(city.sites_named([name for name in named if name in city.site_names]))
 
 
-def _why_shared(today: IntArray | None, n_sites: int) -> str:
+def _sharing_reason(today: IntArray | None, n_sites: int) -> str:
     """Return in words why stations must be allowed several units: as today's deployment shows; empty if not."""
     if today is None:
         return ""

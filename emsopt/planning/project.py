@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ..errors._types import FloatArray, PathLike
 
 FORMAT = 1
-ABOUT, HOURS, FOLDER = "project.json", "by_hour.csv", "city/"
-MEMBERS = (ABOUT, HOURS, *(FOLDER + name for name in tables.FILES))
+ABOUT, BY_HOUR, FOLDER = "project.json", "by_hour.csv", "city/"
+MEMBERS = (ABOUT, BY_HOUR, *(FOLDER + name for name in tables.FILES))
 MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
 KEYS = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
@@ -120,7 +120,7 @@ class Project:
             raise InputError(f"a project can hold texts, finite numbers, lists and mappings only: {error}.") from error
         files = {ABOUT: text} | {FOLDER + name: text for name, text in tables.as_files(self.city.replace()).items()}
         if self.by_hour is not None:
-            files[HOURS] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
+            files[BY_HOUR] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, each in files.items():
@@ -149,8 +149,8 @@ class Project:
         try:
             city = tables.from_files(City, parts)
             by_hour = None
-            if HOURS in files:
-                frame = formats.read_csv(Upload(HOURS, files[HOURS]), labelled=True)
+            if BY_HOUR in files:
+                frame = formats.read_csv(Upload(BY_HOUR, files[BY_HOUR]), labelled=True)
                 by_hour = np.array([[float(cell) for cell in row] for row in frame.to_numpy()])
             results, rows = [_from_json(entry) for entry in about["results"]], [dict(row) for row in about["scenarios"]]
             return cls(city, about["settings"], rows, results, about["about"], by_hour, about["version"])

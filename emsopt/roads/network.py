@@ -37,14 +37,14 @@ ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 ARTERIAL_EVERY = 3  # streets of `grid_roads`
 BLOCK_M = 100.0
 FASTEST_M_S = 45.0  # a higher median speed indicates another unit
-_KIND, _FORMAT = "emsopt roads", 1
+_FORMAT_KEY, _FORMAT = "emsopt roads", 1
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class RoadNetwork(LineGraph):
     """Road edges and legal turns, validated once and then immutable.
 
-    Raise if a value is missing, not positive, not finite, too large, or of the wrong type or shape.
+    Raise if a value is missing, not finite, out of range, or of the wrong type or shape.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class RoadNetwork(LineGraph):
         if self.polylines is not None:
             content["polylines"] = [line.round(7 if self.geographic else 2) for line in self.polylines]
         text = json.dumps(
-            {_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
+            {_FORMAT_KEY: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
         )
         atomic.write_file(path, gzip.compress(text.encode(), mtime=0))  # a time stamp would make equal networks differ
 
@@ -241,7 +241,7 @@ class RoadNetwork(LineGraph):
         try:
             with formats.unpack(path) as file:
                 content = json.load(file)
-            if content.pop(_KIND) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
+            if content.pop(_FORMAT_KEY) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
         except (*formats.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"

@@ -183,8 +183,8 @@ def some_steps(counts: IntArray, most: int) -> Steps:
 def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray) -> Walk:
     """Find the cheapest walk over K states, given the cost of each hour in each state, shape (H, K).
 
-    ``counts``, shape (K, G), are the units in each twin group, by which states are split into parts. The walk is
-    optimal unless there are too many parts: ``bound`` is then below ``cost`` by at most the price of the moves.
+    ``counts``, shape (K, G), are the units in each twin group, by which states are split into parts. Unless there are
+    too many parts, the walk is optimal, and ``bound`` is below ``cost`` by at most the price of the moves.
     """
     everything = np.arange(costs.shape[1])
     value, path = _best_path(costs, steps, everything)

@@ -13,8 +13,9 @@ the week left out: the model gives the mean response of each atom at each hour o
 log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The mean of
 the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard deviation s of
 the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio, "Inference for the
-Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure, as the value of the
-deployment without moves is too favourable as well.
+Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure: rates by hour are shrunk
+towards those of the whole day (`emsopt.calls.profile.shrinkage`), and the value of the deployment without moves is too
+favourable as well.
 """
 
 from __future__ import annotations

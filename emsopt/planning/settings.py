@@ -39,9 +39,9 @@ class Settings:
         Whether `advise` goes on if the checks find something wrong.
     others : {"answered", "occupying", "ignored"}
         How to treat rows that may not be calls, because of their kind, or as they are far away and no unit reached
-        them. "answered": as calls. "occupying": as work of units that is no demand. Service times of calls are then
-        lengthened so that the total load is that of all rows, in proportion to the calls of each unit. A row ends at
-        the latest with the next call or row of its unit. "ignored": they are left out.
+        them. "answered": they are calls. "occupying": they only keep units busy, by longer service times of calls: the
+        total load is that of all rows, and each unit has a share in proportion to its calls. A row ends at the latest
+        with the next call or row of its unit. "ignored": they are left out.
     dispatch : {"nearest", "first due", "agency"}
         Which station is sent first: the closest one; the one that the log names for calls at a place or, without such
         a column, whose units answered most calls there; or the closest one of the agency that the log names

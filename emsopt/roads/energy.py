@@ -45,7 +45,7 @@ STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 
 
 def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
-    """Return the energy (Wh) that a car takes from its battery on each edge, shape (E,); negative if it recovers more.
+    """Return the energy (Wh) that a car takes from its battery on each edge, shape (E,), negative if it recovers more.
 
     Parameters
     ----------

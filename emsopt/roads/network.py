@@ -125,8 +125,8 @@ class RoadNetwork(LineGraph):
 
         Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
         Roads without heights have incline 0, and those steeper than 0.35 rad get that incline, as ``notes`` states.
-        The conversion to degrees needs the package pyproj (``emsopt[maps]``). The default for ``name``, the title, is
-        that of the file.
+        The conversion to degrees needs the package pyproj (``emsopt[maps]``). Only the largest strongly connected
+        component is kept. The default for ``name``, the title, is that of the file.
         """
         return cls._from_arguments(path, read_net(path), name)
 
@@ -202,7 +202,7 @@ class RoadNetwork(LineGraph):
         """Read a network in any supported format, told apart by the name of the file, with the reader's defaults.
 
         ``.osm.pbf`` and ``.osm`` are read by `from_osm`, ``.net.xml`` and ``.net.xml.gz`` by `from_sumo`, ``.json.gz``
-        by `load`, and a ``.zip`` file or a folder with ``nodes.csv`` and ``arcs.csv`` by `from_tables`.
+        and ``.json`` by `load`, and a ``.zip`` file or a folder with ``nodes.csv`` and ``arcs.csv`` by `from_tables`.
         """
         place = _validate.path(path, "path")
         readers: dict[tuple[str, ...], Callable[[PathLike], RoadNetwork]] = {

@@ -26,7 +26,7 @@ def against_enumeration(cities=20):
     for seed in range(cities):
         city, found = grid_city(14, 6, 0.3, size=10, rng=seed), []
         for most in (20_000, 1):
-            fleets.ENUMERATED = most
+            fleets.MOST_ENUMERATED = most
             found.append(fleet_curve(city, range(3, 8), budget=60, evaluator="approximate", rng=seed).values)
         gaps += list(100 * (found[1] / found[0] - 1))
     print(f"optimum in {np.sum(np.array(gaps) < 1e-6)} of {len(gaps)}, largest gap {max(gaps):.2f} %")

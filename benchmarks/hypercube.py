@@ -101,7 +101,7 @@ def plane_city(n_sites, n_atoms, units, load=0.5):
 def approximate_seconds(n_sites, n_atoms, units):
     """Return the CPU seconds of one approximate evaluation."""
     city, some = plane_city(n_sites, n_atoms, units)
-    ready = eo.Objective(city, units, "approximate").ready
+    ready = eo.Objective(city, units, "approximate").value_function
     return median_seconds(lambda: ready(some, 1), 5) / len(some)
 
 
@@ -112,7 +112,7 @@ def swap_seconds(n_sites, n_atoms, units):
     near = objective.space.neighbours(some[0])
     sample = near[:: max(1, len(near) // 400)]
     listed = median_seconds(lambda: objective.space.neighbours(some[0]), 3)
-    evaluated = median_seconds(lambda: objective.ready(sample), 3)
+    evaluated = median_seconds(lambda: objective.value_function(sample), 3)
     return len(near), listed, evaluated * len(near) / len(sample)
 
 

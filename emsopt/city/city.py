@@ -1,4 +1,4 @@
-"""The city: where calls come from, where units may wait, and all times.
+"""`City`: where calls come from, where units may wait, and how long turnout, travel and service take.
 
 =====================  ======  ==========  =====================================================
 name                   symbol  shape       meaning
@@ -15,8 +15,8 @@ name                   symbol  shape       meaning
 An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
 
 ``travel_cv`` and ``turnout_cv`` are single numbers if they are the same everywhere. If they are above 0, travel and
-turnout times are lognormal around their means (`emsopt.city.travel`). Late fractions and percentiles count this.
-Mean responses, dispatch (by mean response) and service times do not depend on it.
+turnout times are lognormal (`emsopt.city.travel`). This affects late fractions and percentiles, but not mean responses,
+dispatch (by mean response) or service times.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HOURS_A_YEAR = 8766.0  # of 365.25 days
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
-LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
+LEAST_ERLANGS, MOST_ERLANGS = 1e-9, 1e9
 MOST_VARIATION = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
 SLOWEST_KMH, FASTEST_KMH = 2, 600  # typical speeds beyond which travel times are not in minutes
 LONGEST_MEDIAN_MIN = 240  # without coordinates, travel times above are taken for seconds
@@ -54,6 +54,8 @@ MOST_WORK = 500  # largest offered work in erlangs per site; all of New York Cit
 @dataclass(frozen=True, eq=False, repr=False)
 class City:
     """Demand, candidate sites and times, validated once and then immutable.
+
+    Raise if a value is missing, invalid, of the wrong shape, or apparently in the wrong unit.
 
     Parameters
     ----------
@@ -70,9 +72,8 @@ class City:
         Rank or cost of site i for atom j; smaller is preferred, and ties go to the lower index. Default: the
         mean response time.
     travel_cv : array_like, shape (N, M) or (N,), or float
-        Coefficient of variation of the travel times, that is standard deviation over mean; 0 to 3. Travel times are
-        lognormal with the means ``travel_times``. The default, 0, is for variation that is not known: every drive then
-        takes the mean time, and late fractions and percentiles are too optimistic.
+        Coefficient of variation (standard deviation over mean) of the travel times, 0 to 3; they are lognormal. With
+        the default, 0, every drive takes the mean time, and late fractions and percentiles are too optimistic.
     turnout_cv : array_like, shape (N,), or float
         Coefficient of variation of the turnout times, likewise.
     atom_names, site_names : sequence of str, optional
@@ -85,12 +86,6 @@ class City:
         Whether locations are longitude and latitude.
     name, notes : str
         Title, and notes on the data for readers of the results.
-
-    Raises
-    ------
-    InputError
-        If a value is missing, not finite, of the wrong shape, or apparently in the wrong unit, or a rate or time is
-        negative.
 
     Examples
     --------
@@ -151,8 +146,8 @@ class City:
         service = _minutes(self.service_times, "service_times", shape, strictly=True)
         _check_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
-        checked["travel_cv"] = _variation(self.travel_cv, "travel_cv", shape)
-        checked["turnout_cv"] = _variation(self.turnout_cv, "turnout_cv", (n_sites,))
+        checked["travel_cv"] = _variation_coefficients(self.travel_cv, "travel_cv", shape)
+        checked["turnout_cv"] = _variation_coefficients(self.turnout_cv, "turnout_cv", (n_sites,))
         if self.preference is not None:
             checked["preference"] = _validate.real_array(self.preference, "preference", shape)
         checked["geographic"] = _validate.truth(self.geographic, "geographic")
@@ -170,14 +165,17 @@ class City:
                 check_shape(outline, f"`atom_shapes`, number {k}", geographic=self.geographic)
         checked["name"] = _validate.visible(self.name, "`name`")
         checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
-        _check_unit(travel_times, self._on_one_side())  # last, as it needs the checked locations
+        _check_unit(travel_times, self._unwrap_longitudes())  # last, as it needs the checked locations
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copied or unpickled city, with read-only arrays."""
         vars(self).update({key: _freeze(v) if isinstance(v, np.ndarray) else v for key, v in state.items()})
 
-    def _on_one_side(self) -> FloatArray | None:
-        """Unwrap longitudes at the date line; return the distances (km) between sites and atoms, (N, M), or None."""
+    def _unwrap_longitudes(self) -> FloatArray | None:
+        """Unwrap longitudes at the date line; return the distances (km) between sites and atoms, (N, M).
+
+        Return None if locations are missing or on a plane.
+        """
         if not self.geographic or self.atom_locations is None or self.site_locations is None:
             return None
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
@@ -227,12 +225,12 @@ class City:
 
     @cached_property
     def mean_service_time(self) -> float:
-        """Mean service time, min: atoms are weighted by their demand shares, sites equally."""
+        """Mean service time over all sites and atoms, min; atoms are weighted by their demand shares."""
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
     def service_ratio(self) -> float:
-        """Longest mean service time of a site over the shortest; each is a mean over atoms by demand share."""
+        """Ratio of the longest mean service time of a site to the shortest; atoms are weighted by demand shares."""
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 
@@ -258,8 +256,8 @@ class City:
     def twin_groups(self) -> IntArray:
         """Index of the twin group (group of interchangeable sites) of each site, shape (N,).
 
-        Two sites are interchangeable if all their times, variations and preferences are equal. Typically they are
-        one station, listed once for each unit that it can hold.
+        Sites are interchangeable if all their times, variations and preferences are equal: typically one station that
+        is listed once for each unit that it can hold.
         """
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
         law = self.response_law
@@ -299,9 +297,9 @@ class City:
         return city
 
     def scaled(self, theta: float) -> City:
-        """Return the city with every arrival rate multiplied by ``theta``, a number above 0.
+        """Return the city with every arrival rate multiplied by ``theta``, above 0.
 
-        Raise if the offered work would not lie between 1e-9 and 1e9 erlangs.
+        Raise unless the offered work, λ/μ, then lies between 1e-9 and 1e9 erlangs.
         """
         theta = _validate.positive_number(theta, "theta")
         # Copy without validation: the limit on the load does not apply, and cached values do not depend on the scale.
@@ -309,17 +307,14 @@ class City:
         with np.errstate(over="ignore", under="ignore"):  # refused below, with a better message
             rates = self.arrival_rates * theta
             work = rates.sum() / 60 * self.mean_service_time
-        if not LEAST_STUDIED <= work <= MOST_STUDIED:
-            allowed = f"{LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs"
+        if not LEAST_ERLANGS <= work <= MOST_ERLANGS:
+            allowed = f"{LEAST_ERLANGS:g} to {MOST_ERLANGS:g} erlangs"
             raise InputError(f"`theta` must scale the offered work to {allowed}; got {theta:g}, which gives {work:g}.")
         object.__setattr__(city, "arrival_rates", _freeze(rates))
         return city
 
     def with_offered_load(self, rho: float, units: int) -> City:
-        """Return the city with arrival rates scaled so that λ / (p μ) = ``rho`` for ``units`` = p.
-
-        If service times differ, 1/μ is their mean over calls and sites (`mean_service_time`).
-        """
+        """Return the city with arrival rates scaled so that `offered_load` is ``rho`` for this number of units."""
         return self.scaled(_validate.positive_number(rho, "rho") / self.offered_load(units))
 
     def sites_named(self, names: Iterable[str]) -> IntArray:
@@ -343,7 +338,7 @@ class City:
 
 
 def _freeze(array: Any) -> Any:
-    """Make an array read-only and return it, because all users share the cached array."""
+    """Make an array read-only and return it."""
     array.flags.writeable = False
     return array
 
@@ -351,7 +346,7 @@ def _freeze(array: Any) -> Any:
 def _minutes(
     values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
-    """Return times, 0 to ``most`` minutes, as an array of ``shape``; a single number or one per site is broadcast."""
+    """Return times as an array of ``shape``, from a number, one per site, or all; raise unless 0 to ``most`` min."""
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -363,7 +358,7 @@ def _minutes(
 
 
 def _check_work(rates: FloatArray, service: FloatArray) -> None:
-    """Raise if all rates are zero, or if rates (calls/h) or service times (min) seem to be in another unit."""
+    """Raise if all rates are zero, or if rates (calls/h) or service times (min) appear to be in another unit."""
     if not rates.any():
         raise InputError("`arrival_rates` are all zero; at least one must be positive.")
     if service.max() < 0.5:
@@ -376,8 +371,8 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
         raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
 
 
-def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
-    """Return coefficients of variation: one number if all are equal, else an array; one value per site is broadcast."""
+def _variation_coefficients(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
+    """Return coefficients of variation: a number if all are equal, else an array of ``shape``; raise unless 0 to 3."""
     if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
         return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)
@@ -399,7 +394,7 @@ def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
 
 
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
-    """Raise if travel times imply implausible speeds or, without distances (km), their median is implausible."""
+    """Raise if travel times (min) appear to be in another unit, by the distances (km) or else by their median."""
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0  # a speed that passes, unless something speaks against it
     if distant.any() and km is not None:

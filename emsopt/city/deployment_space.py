@@ -21,7 +21,7 @@ MOST_UNITS = 2_000  # per fleet, because results hold a matrix of units by units
 
 
 def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
-    """Return sites, given by index or name, as an array of indices, shape (p,); raise unless valid and p >= 1."""
+    """Return sites, given by index or name, as indices, shape (p,); raise if one is invalid or there is none."""
     array = _indices(city, sites, name)
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"`{name}` must be a flat sequence of at least one site index; got shape {array.shape}.")
@@ -29,7 +29,7 @@ def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
 
 
 def check_deployments(city: City, deployments: Any) -> IntArray:
-    """Return ``deployments`` as an array of site indices, shape (K, p); raise unless all are valid and K, p >= 1."""
+    """Return deployments, given by index or name, as site indices, (K, p); raise if one is invalid or there is none."""
     array = _indices(city, deployments, "deployments")
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"`deployments` must hold one row per deployment, shape (K, p); got shape {array.shape}.")
@@ -61,7 +61,7 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
 
 
 def _are_texts(array: np.ndarray[Any, Any]) -> bool:
-    """Return whether an array holds texts only."""
+    """Return whether an array holds texts only, and at least one."""
     kinds = "UOT"  # T is that of numpy's texts of variable length
     return array.dtype.kind in kinds and array.size > 0 and all(isinstance(value, str) for value in array.flat)
 
@@ -70,8 +70,7 @@ def _are_texts(array: np.ndarray[Any, Any]) -> bool:
 class DeploymentSpace:
     """The set of allowed deployments of a fleet.
 
-    Functions that take a fleet size p also accept a space instead. It may have been made for another city with the same
-    site names.
+    Functions that take a fleet size p also accept a space, which may be that of another city with the same site names.
 
     Parameters
     ----------
@@ -141,7 +140,7 @@ class DeploymentSpace:
         vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
 
     def _remedy(self, units: int, closed: IntArray) -> str:
-        """Return advice for a fleet that does not fit, such as the smallest `colocation` with enough room."""
+        """Return a sentence with advice for a fleet that does not fit, such as the least `colocation` that suffices."""
         sites = self.city.n_sites - len(np.unique(closed))
         if not sites:
             return "Close fewer sites."
@@ -150,7 +149,7 @@ class DeploymentSpace:
         return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
     def _sites_in(self, sites: Any, name: str) -> IntArray:
-        """Return the sites passed as argument ``name`` as indices, shape (k,); there may be none."""
+        """Return the sites passed as argument ``name`` as indices, shape (k,), with k >= 0."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
         sites = sites if isinstance(sites, np.ndarray) else list(sites)  # an iterator can be read only once
@@ -227,17 +226,17 @@ class DeploymentSpace:
         return np.bincount(flat, minlength=n * rows.size).reshape(*rows.shape, n)
 
     def deployment(self, counts: IntArray) -> IntArray:
-        """Return the deployment, shape (p,), with ``counts`` units in the twin groups, at their first sites, sorted."""
+        """Return the sorted deployment, (p,), with ``counts[g]`` units at the first sites of twin group g."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._slots_by_group, counts, strict=True)]))
 
-    def filled(self, sites: IntArray) -> IntArray:
-        """Return an allowed deployment with units at ``sites`` and all other units at the first sites with room."""
+    def fill(self, sites: IntArray) -> IntArray:
+        """Return an allowed deployment, (p,), with units at ``sites`` and the rest at the first sites with room."""
         room = self.site_capacities - np.bincount(sites, minlength=self.city.n_sites)
         places = np.repeat(np.arange(self.city.n_sites), room)
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
 
     def presented(self, sites: IntArray) -> IntArray:
-        """Return a deployment as the user writes it: the array itself."""
+        """Return the deployment itself; spaces of other problems return points in the user's units."""
         return sites
 
     def shown(self, sites: IntArray) -> str:
@@ -245,7 +244,7 @@ class DeploymentSpace:
         return _validate.quote(sites.tolist(), most=200)
 
     def canonical(self, sites: ArrayLike) -> IntArray:
-        """Return a deployment with its units at the first sites of each twin group, sorted; raise unless allowed."""
+        """Return a deployment with its units at the first sites of their twin groups, sorted; raise unless allowed."""
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
@@ -272,14 +271,14 @@ class DeploymentSpace:
         return True
 
     def multiplicity(self, sites: ArrayLike) -> int:
-        """Return the number of sets of listed sites that this deployment stands for, if no site holds two units."""
+        """Return how many sets of listed sites are equivalent to this deployment, if no site holds two units."""
         return prod(map(comb, self.capacities.tolist(), self.group_counts(self.canonical(sites)).tolist()))
 
     def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
         """Return one random allowed deployment, shape (p,), or ``size`` of them, shape (size, p).
 
-        Pinned units stay; the others are drawn without replacement from the free places, each equally likely. A site
-        that may hold k more units has k free places.
+        Pinned units stay; the others are drawn uniformly without replacement from the free places, of which a site has
+        one for each unit that it may still hold.
         """
         generator = _validate.generator(rng)
         if size is not None:

@@ -105,18 +105,11 @@ def from_frames(
         Roads that are driven at their speed limits (`RoadNetwork.travel_times`), instead of ``travel_times``.
     detour : float
         Ratio of road distance to straight-line distance, used if travel times are computed.
-    turnout_times : float or array_like of shape (N,), optional
-        Minutes, instead of the column ``turnout_min``.
-    service_times : float, array_like of shape (N,) or (N, M), or DataFrame, optional
-        Minutes, instead of the column ``service_min``.
-    preference : DataFrame or array_like of shape (N, M), optional
-        Preference of each atom for each site: smaller is preferred.
-    travel_cv : float, array_like of shape (N,) or (N, M), or DataFrame, optional
-        Coefficient of variation of the travel times, instead of a column ``travel_cv`` of ``sites``. Default: 0.
-    turnout_cv : float or array_like of shape (N,), optional
-        Coefficient of variation of the turnout times, instead of a column ``turnout_cv``. Default: 0.
+    turnout_times, service_times, travel_cv, turnout_cv, preference
+        As for `City`. The first four replace columns ``turnout_min``, ``service_min``, ``travel_cv`` and ``turnout_cv``
+        of ``sites``. Values by site and atom may also be a DataFrame, as ``travel_times``.
     name, notes : str
-        Title, and notes on the data for readers of the results.
+        As for `City`.
 
     Examples
     --------
@@ -158,7 +151,7 @@ def from_frames(
 
 
 class _Values(NamedTuple):
-    """Tables of sites and atoms, which look up values given as an argument or in a column."""
+    """The tables of sites and of atoms, with methods that take values from an argument or a column."""
 
     sites: Table
     atoms: Table
@@ -195,7 +188,7 @@ class _Places(NamedTuple):
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
     def located(self) -> FloatArray:
-        """Return the locations of the rows, shape (n, 2); raise if the table has none."""
+        """Return the locations of the rows, shape (n, 2), as in `points`; raise if there are none."""
         if self.points is None:
             raise self.table.missing("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points
@@ -264,8 +257,8 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    A new or empty folder is filled, and one that holds only a city is replaced. Raise, and leave the folder unchanged,
-    if it holds anything else, the city could not be read back, or files cannot be written.
+    The folder must be new, empty, or hold only a city, which is replaced. Raise and change nothing if it holds anything
+    else, the city could not be read back, or files cannot be written.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -278,18 +271,18 @@ def as_files(city: Any) -> dict[str, str]:
     sites = _located(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
     matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
 
-    def put(column: str, file: str, values: FloatArray) -> None:
+    def store(column: str, file: str, values: FloatArray) -> None:
         """Store values by site and atom as a column of the sites if they do not depend on the atom, else as a file."""
         if (values == values[:, :1]).all():
             sites[column] = values[:, 0]
         else:
             matrices[file] = values
 
-    put("service_min", SERVICE, city.service_times)
+    store("service_min", SERVICE, city.service_times)
     if np.any(city.turnout_cv):
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
-        put("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
+        store("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
     files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
     files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
     for file, values in matrices.items():
@@ -307,10 +300,7 @@ def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:
-    """Read a folder written by `save` or by hand. `emsopt.city.tables` describes the files.
-
-    The message of an error names the file, the row and the column.
-    """
+    """Read a folder written by `save` or by hand; `emsopt.city.tables` describes the files."""
     path = _validate.path(folder, "folder")
     try:
         if not os.path.isdir(path):  # `Path.is_dir` raises if the name is too long

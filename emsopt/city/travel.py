@@ -12,11 +12,9 @@ name                   symbol  shape     meaning
 =====================  ======  ========  ===============================================================
 
 A lognormal time with mean m and coefficient of variation c is m exp(σ Z - σ² / 2), with σ² = log(1 + c²) and Z standard
-normal. With a fixed turnout time, the response time of a pair is a lognormal time shifted by the turnout time. With a
-random one, its distribution is an integral over the narrower of the two times, computed by a quadrature.
-
-The mean service time of a `City` includes turnout and travel. Service times do not depend on these variations: a call
-that takes long to reach does not keep its unit longer.
+normal. The distribution of turnout plus travel is an integral over the narrower of the two times, computed by a
+quadrature, or a shifted lognormal if that is fixed. Service times do not depend on these variations: a call that takes
+long to reach does not keep its unit longer.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ResponseLaw:
-    """Distribution of turnout plus travel for each pair of n units or sites and M atoms; see the module."""
+    """Distribution of turnout plus travel for each pair of n units or sites and M atoms; see the table above."""
 
     turnout: FloatArray
     travel: FloatArray
@@ -71,14 +69,14 @@ class ResponseLaw:
 
     @classmethod
     def of(cls, turnout: FloatArray, travel: FloatArray, turnout_cv: ArrayLike, travel_cv: ArrayLike) -> ResponseLaw:
-        """Build the law from mean times (min), (n,) and (n, M), and coefficients of variation, broadcast to them."""
+        """Return the law from mean times (min), (n,) and (n, M), and coefficients of variation, broadcast to them."""
         spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
         by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
         # contiguous copies, so that the kernel is compiled for one kind of array only
         return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
 
     def at(self, sites: IntArray) -> ResponseLaw:
-        """Return the law of units at the given sites, one per unit."""
+        """Return the law of p units, given the site of each, shape (p,)."""
         return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
     def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
@@ -89,10 +87,10 @@ class ResponseLaw:
 
     def late(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
-        return _late(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
+        return _late_probabilities(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
 
     def sample(self, units: IntArray, atoms: IntArray, normal: FloatArray) -> FloatArray:
-        """Return one response time for each of k pairs, shape (k,), from standard normal numbers, shape (2, k)."""
+        """Return a random response time (min) of each of k pairs, (k,), from standard normal numbers, (2, k)."""
         spreads = self.turnout_spread[units], self.travel_spread[units, atoms]
         turnout, travel = (np.exp(s * z - s**2 / 2) for s, z in zip(spreads, normal, strict=True))
         return self.turnout[units] * turnout + self.travel[units, atoms] * travel
@@ -105,16 +103,16 @@ def log_spread(cv: ArrayLike) -> FloatArray:
 
 
 def lognormal(mean: ArrayLike, cv: ArrayLike, normal: FloatArray) -> FloatArray:
-    """Return lognormal times from means, coefficients of variation and standard normal numbers."""
+    """Return lognormal times from means, coefficients of variation and standard normal numbers, broadcast together."""
     spread = log_spread(cv)
     return np.asarray(mean) * np.exp(spread * normal - spread**2 / 2)
 
 
 @njit(cache=True, nogil=True)
-def _late(
+def _late_probabilities(
     t: float, turnout: FloatArray, travel: FloatArray, turnout_spread: FloatArray, travel_spread: FloatArray
 ) -> FloatArray:
-    """Return P(turnout + travel >= t) for each pair, shape (n, M)."""
+    """Return P(turnout + travel >= t) for each pair, shape (n, M); arguments are as in `ResponseLaw`."""
     late = np.empty(travel.shape)
     for i in range(travel.shape[0]):
         for j in range(travel.shape[1]):

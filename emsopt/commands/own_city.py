@@ -17,7 +17,7 @@ from .._files.formats import read_csv, table_text
 from ..city import tables
 from ..errors import EmsoptError, InputError, Message
 from ..errors._validate import existing_file, path, positive_number, whole_number
-from ..planning.settings import OPTIONS, Settings, columns_in, of_stations
+from ..planning.settings import OPTIONS, Settings, name_station_columns, parse_columns
 from . import _output
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
     yield "deployments", pd.concat(units).rename(columns={"name": "site"})[columns]
     yield "scenarios", pd.DataFrame([*rows.values()])
-    if len(advice.worse) and advice.worth_it:
-        yield "worse", advice.worse.reset_index()
+    if len(advice.worse_zones) and advice.worth_it:
+        yield "worse", advice.worse_zones.reset_index()
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -237,7 +237,9 @@ def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     from ..calls import read_calls, read_stations
 
     *logs, table = options.files
-    columns, of_table = (value and columns_in(value, "columns") for value in (options.columns, options.station_columns))
+    columns, of_table = (
+        value and parse_columns(value, "columns") for value in (options.columns, options.station_columns)
+    )
     how = {name: getattr(options, name) for name in ("time_zone", "time_format", "crs", "where", "on_bad")}
     try:
         calls = read_calls(logs if logs[1:] else logs[0], columns, **how)
@@ -251,7 +253,7 @@ def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     try:
         stations = read_stations(table, of_table, crs=options.crs)
     except InputError as error:
-        raise of_stations(error) from None
+        raise name_station_columns(error) from None
     if len(stations) >= len(calls) and _is_log(table):
         raise InputError(
             f"{table} has {len(stations):,} rows with times, and {', '.join(logs)} {len(calls):,} calls. The last file "

@@ -1,7 +1,8 @@
 """Solve the equations (3) of the approximate hypercube by scaled fixed-point iteration, in compiled code.
 
-Symbols and equation numbers are those of `emsopt.evaluators.approximate`. In fleets of more than `SHORT` units the list
-of units that an atom calls ends where it is needed with a negligible probability, and the steps are accelerated.
+Symbols and equation numbers are those of `emsopt.evaluators.approximate`. In fleets of more than `LONGEST_FULL_LIST`
+units each atom's list of units is cut where further units are needed with a negligible probability, and the steps are
+accelerated.
 """
 
 import numpy as np
@@ -12,10 +13,11 @@ from ._unit_order import Ranks, UnitOrder, unit_order
 
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15  # below 1, so that an atom whose units are all busy has no share 0 / 0
-# In fleets of more than SHORT units, the list of units that an atom calls ends where it is needed with a probability
-# below CUT times the tolerance, or EARLY times the last change, and the first EXTRAPOLATED steps are accelerated by
-# what the MEMORY steps before showed. That is forgotten if the sum of squared changes becomes GROWN times as large.
-SHORT, CUT, EARLY, EXTRAPOLATED, MEMORY, GROWN = 30, 0.1, 1e-3, 200, 3, 4.0
+# In fleets of more than LONGEST_FULL_LIST units, the list of units that an atom calls ends where it is needed with a
+# probability below CUT_BY_TOLERANCE times the tolerance, or CUT_BY_CHANGE times the last change. The first
+# ACCELERATED_STEPS steps are accelerated by the MEMORY steps before, which are dropped if the sum of squared changes
+# grows MOST_GROWTH-fold.
+LONGEST_FULL_LIST, CUT_BY_TOLERANCE, CUT_BY_CHANGE, ACCELERATED_STEPS, MEMORY, MOST_GROWTH = 30, 0.1, 1e-3, 200, 3, 4.0
 
 
 @njit(cache=True, nogil=True)
@@ -54,9 +56,9 @@ def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def service_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> FloatArray:
-    """Return a unit's service rate (1/min) over all calls and its mean service time (min), by site, shape (2, N).
+    """Return the service rate (1/min) over all calls and the mean service time (min) of units, by site, shape (2, N).
 
-    The second row is NaN for a site whose mean service times depend on the atom. Only the listed sites are filled.
+    The second row is NaN for a site whose mean service times depend on the atom. Only entries of ``sites`` are set.
     """
     found, total = np.empty((2, len(service))), rates.sum()
     for site in sites:
@@ -80,11 +82,10 @@ def solve(
 
     ``rates`` are the calls per minute of each atom, shape (M,), ``service`` the mean service times in minutes, shape
     (N, M), and ``site_rates`` what `service_rates` returns. Returns the utilisations (p,), the correction factors Q
-    (p,), the loss or queueing probability, the mean wait (min), the number of steps, and the largest change of a
-    utilisation in the last step. The number of steps is -1 if the queue is unstable and -2 if the iteration does not
-    converge.
+    (p,), the loss or queueing probability, the mean wait (min), the number of steps (-1 if the queue is unstable, -2
+    without convergence), and the largest change of a utilisation in the last step.
     """
-    p, total, long = order.shape[1], rates.sum(), order.shape[1] > SHORT
+    p, total, long = order.shape[1], rates.sum(), order.shape[1] > LONGEST_FULL_LIST
     free_rate, equal = _fleet_rate(sites, site_rates)
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * service[sites[0], 0]
@@ -95,19 +96,19 @@ def solve(
     damping, before, moved = 1.0, np.inf, np.inf
     history = np.zeros((2, MEMORY + 1, p if long else 0))
     for step in range(1, MAX_STEPS + 1):
-        least = CUT * max(tol, min(moved, 1.0) * EARLY) if long else 0.0
+        least = CUT_BY_TOLERANCE * max(tol, min(moved, 1.0) * CUT_BY_CHANGE) if long else 0.0
         if equal and long:
             _offer_most(order, work, rho, Q, V, least)
         elif equal:
-            _offer(order, work, rho, Q, V)
+            _offer_all(order, work, rho, Q, V)
         else:
             load = _offer_work(order, sites, rates, service, rho, Q, V, least)
             if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
-        moved = _changes(V, rho, queued, p * mean)
-        if long and step < EXTRAPOLATED and moved > tol:
+        moved = _utilization_changes(V, rho, queued, p * mean)
+        if long and step < ACCELERATED_STEPS and moved > tol:
             _extrapolate(rho, V, history, step)
         for i in range(p):
             rho[i] += damping * V[i]
@@ -136,7 +137,7 @@ def _fleet_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
 
 
 @njit(cache=True, nogil=True)
-def _changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
+def _utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
     """Turn the work offered to each unit, in place, into the change of its utilisation; return the largest change."""
     for i in range(len(V)):
         V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
@@ -152,15 +153,14 @@ def _changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> flo
 def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step: int) -> None:
     """Replace the change of the utilisations in this step, in place, by that of Anderson acceleration.
 
-    It combines this and earlier steps so that their changes, taken to be linear, cancel as far as possible. ``history``
-    holds the differences of the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the
-    last of each are the last utilisations and change. Differences of changes are kept orthogonal, so that each has a
-    weight of its own.
+    ``history``, shape (2, MEMORY + 1, p), holds the differences of the utilisations between steps, and the differences
+    of their changes; the last entries are the last utilisations and the last change themselves. Differences of changes
+    are kept orthogonal to each other.
     """
     paths, bends = history
     current, p = step % MEMORY, len(rho)
     path, bend = paths[current], bends[current]
-    grown = _dot(change, change) > GROWN * _dot(bends[-1], bends[-1])
+    grown = _dot(change, change) > MOST_GROWTH * _dot(bends[-1], bends[-1])
     for i in range(p):
         path[i], bend[i] = rho[i] - paths[-1, i], change[i] - bends[-1, i]
         paths[-1, i], bends[-1, i] = rho[i], change[i]
@@ -182,7 +182,7 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
 
 @njit(cache=True, nogil=True)
 def _make_orthogonal(paths: FloatArray, bends: FloatArray, current: int) -> None:
-    """Make the current difference of changes orthogonal to the earlier ones; its path changes with it."""
+    """Make the current difference of changes (in ``bends``) orthogonal to the earlier ones, and adapt its path."""
     path, bend = paths[current], bends[current]
     original = _dot(bend, bend)
     for k in range(MEMORY):
@@ -228,10 +228,10 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
+def _offer_all(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
     """Fill V_i, the work (erlangs) offered to unit i while it is free, if all mean service times are equal.
 
-    ``work`` is that of each atom's calls, λ_j / μ, in erlangs, shape (M,).
+    ``work``, shape (M,), is the work of each atom's calls, λ_j / μ, in erlangs.
     """
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -247,9 +247,9 @@ def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V
 def _offer_most(
     order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
 ) -> None:
-    """Fill V_i as `_offer` does, skipping units that are needed with a probability below ``least``.
+    """Fill V_i as `_offer_all` does, skipping units that are needed with a probability below ``least``.
 
-    Four atoms are followed at once, because each waits for its last product.
+    Four atoms are computed at once, because each product must wait for the one before.
     """
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -284,9 +284,10 @@ def _offer_work(
     V: FloatArray,
     least: float,
 ) -> float:
-    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ; see `_offer`.
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ.
 
-    Returns the work of all calls (erlangs) if each were answered (Jarvis 1985).
+    Units needed with a probability below ``least`` are skipped. Returns the work (erlangs) of all calls if each were
+    answered (Jarvis 1985).
     """
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -346,7 +347,7 @@ def mean_costs(
         if steps < 0:
             values[d] = np.nan
             continue
-        least = tol * CUT if len(sites) > SHORT else 0.0
+        least = tol * CUT_BY_TOLERANCE if len(sites) > LONGEST_FULL_LIST else 0.0
         value = 0.0
         for j in range(len(rates)):
             busy, share, cost = 1.0, 0.0, 0.0

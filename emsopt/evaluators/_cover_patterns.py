@@ -18,13 +18,13 @@ from ..errors._types import BoolArray, FloatArray, IntArray
 Patterns: TypeAlias = Any
 """A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
 
-TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
+NEAR_LIMIT = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
 SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
 
 
 def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
-    """Return the pairs whose time, (N, M), is below ``most``, for all or some columns, without a dense result."""
+    """Return the sparse pattern of the pairs whose time, (N, M), is below ``most``, for all or some columns."""
     import scipy.sparse as sp
 
     parts = []
@@ -35,12 +35,12 @@ def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None
 
 
 def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
-    """Return the pairs of points that are closer than a radius in km; geographic ones lie on a sphere."""
+    """Return the sparse pattern of the pairs of points that are closer than a radius in km, on a plane or a sphere."""
     import scipy.sparse as sp
     from scipy.spatial import KDTree
 
     # The trees know only straight lines, so the radius becomes the chord of the arc; at most half the equator.
-    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + TINY if geographic else radius
+    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + NEAR_LIMIT if geographic else radius
     trees = [KDTree(_on_sphere(points) if geographic else points) for points in (sites, atoms)]
     pairs = trees[0].sparse_distance_matrix(trees[1], chord, output_type="ndarray")
     i, j, apart = pairs["i"], pairs["j"], pairs["v"]
@@ -51,13 +51,13 @@ def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: b
 
 
 def _on_sphere(degrees: FloatArray) -> FloatArray:
-    """Return points given by longitude and latitude as points on the unit sphere, shape (n, 3)."""
+    """Return points on the unit sphere, shape (n, 3), from longitude and latitude in degrees, shape (n, 2)."""
     lon, lat = np.radians(degrees).T
     return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
 
 
 def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
-    """Return the index of the first row of each set of equal rows, and the number of each row's set."""
+    """Return the index of the first row of each set of equal rows, and the set's number for each row."""
     start, item = patterns.indptr, patterns.indices
     known = dict[bytes, int]()
     keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))  # keys shorter than the rows
@@ -72,9 +72,10 @@ def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
-    """Return rows and columns that suffice for a cover: no row is within another, no column holds another.
+    """Return the indices of rows and columns that suffice to find a smallest cover.
 
-    A row within another reaches no more. A column that holds another one is covered whenever that one is.
+    Left out are rows within another row, which reach no more, and columns that contain another column, which are
+    covered whenever that one is.
     """
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
     while True:  # a reduction of columns can allow another of rows, and so on
@@ -88,8 +89,10 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
-def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int) -> bool:
-    """Return whether row k holds all of the ``missing`` items for which ``last[item] == mark``."""
+def _contains(
+    start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int
+) -> bool:
+    """Return whether row k contains all items for which ``last[item] == mark``; ``missing`` is their number."""
     if start[k + 1] - start[k] < missing:
         return False
     for r in range(start[k], start[k + 1]):
@@ -103,9 +106,9 @@ def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntA
 def within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
-    """Return which rows lie within another row or, with ``larger``, hold one; of equal rows, all but the first.
+    """Return a mask of rows that lie within another or, with ``larger``, contain another; of equal rows, not the first.
 
-    ``back`` and ``row`` are the transposed patterns: the rows that hold each item. Empty rows lie within any row.
+    ``back`` and ``row`` are the transposed patterns: the rows that contain each item. Empty rows lie within any row.
     """
     n = len(start) - 1
     dropped, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
@@ -120,7 +123,7 @@ def within_another(
         # a row that holds row i holds all its items, also that of the fewest rows
         rarest = items[np.argmin(back[items + 1] - back[items])]
         for k in row[back[rarest] : back[rarest + 1]]:
-            if k == i or dropped[k] or not _holds(start, item, k, last, i, length):
+            if k == i or dropped[k] or not _contains(start, item, k, last, i, length):
                 continue
             if larger or (start[k + 1] - start[k] == length and k > i):
                 dropped[k] = True

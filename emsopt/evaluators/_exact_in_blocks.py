@@ -1,14 +1,14 @@
 """Solve the balance equations of a large hypercube in blocks of states, in parallel and without storing rates.
 
-A block holds the 2^10 states that differ only in the first ten stations, each with one unit. The rates at which its
-states are entered by a call are computed when the block is visited: they are subset sums over the ten stations. Storing
-them would take p / 2 numbers per state, and reading them as long as computing them. Only the probabilities are kept.
+A *block* holds the 2^10 states that differ only in the first ten stations, each with one unit. The rates at which
+calls enter its states are subset sums over the ten stations, computed when the block is visited: storing them would
+take p / 2 numbers per state, and reading them as long as computing them.
 
-A row holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
+A *row* holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
 at the others are relaxed first, and in each row the states with an even number of busy units among the three: states
-that are relaxed together are not neighbours. Blocks are visited in an order in which one comes before those with more
-busy units at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are
-not neighbours either, and are swept in parallel; the result does not depend on the number of threads.
+that are relaxed together are not neighbours. A *part* holds the blocks with the same busy units at the last few
+stations. Parts with equally many busy units there are not neighbours either, and are swept in parallel; the result does
+not depend on the number of threads. A *level*, as in `emsopt.evaluators.exact`, is a number of busy units.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,80 +20,83 @@ from numba import njit
 from .._running.parallel import cores
 from ..errors._types import FloatArray, IntArray
 
-LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache
-SIZE = 1 << LOW
-LANES = 8  # states of a row, which differ in three stations only; half of them are relaxed in each turn
-FEW = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
-PART = 1 << FEW
-PARTS = 64  # at most so many parts, on any number of cores: the results must not depend on it
-OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
+BLOCK_BITS = 10  # stations within a block, whose states take 8 kB of the fastest cache
+BLOCK_SIZE = 1 << BLOCK_BITS
+ROW_STATES = 8  # states of a row, which differ in three stations only; half of them are relaxed in each turn
+FIRST_STATIONS = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
+FIRST_SETS = 1 << FIRST_STATIONS
+MOST_PARTS = 64  # at most so many parts, on any number of cores: the results must not depend on it
+FIRST_OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
 TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which settles only slowly
-LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
+LEAST_FACTOR = 0.1  # of a probability in one sweep: those of a level must not vanish
 
-_IS_BUSY = np.arange(SIZE)[:, None] >> np.arange(LOW) & 1
-_BUSY = _IS_BUSY.sum(axis=1)
-_ROW_ORDER = LANES * np.argsort(_BUSY[::LANES] % 2, kind="stable")  # even rows first: neighbours must take turns
-_TURN = np.argsort(_BUSY[:LANES] % 2, kind="stable").reshape(2, -1)  # even states first, likewise
-_WITHIN = ((np.arange(PART)[:, None] & ~np.arange(PART)) == 0).astype(float)  # whether a set of five is in another
-_EVERY = np.arange(SIZE // PART)  # the place of a set in `T` if all sets of the other five stations are wanted
-_PLACE = np.cumsum(_EVERY >> np.arange(LOW - FEW)[:, None] & 1, axis=1) - 1  # of a set among those with a station
+_IS_BUSY = np.arange(BLOCK_SIZE)[:, None] >> np.arange(BLOCK_BITS) & 1
+_N_BUSY = _IS_BUSY.sum(axis=1)
+# Even rows and states first: neighbours must take turns.
+_ROW_ORDER = ROW_STATES * np.argsort(_N_BUSY[::ROW_STATES] % 2, kind="stable")
+_STATE_ORDER = np.argsort(_N_BUSY[:ROW_STATES] % 2, kind="stable").reshape(2, -1)
+# Whether a set of the first five stations is in another.
+_IS_SUBSET = ((np.arange(FIRST_SETS)[:, None] & ~np.arange(FIRST_SETS)) == 0).astype(float)
+# The place of a set of the other five stations in `T`, among all sets and among those with one of the stations.
+_ALL_SETS = np.arange(BLOCK_SIZE // FIRST_SETS)
+_SETS_WITH_STATION = np.cumsum(_ALL_SETS >> np.arange(BLOCK_BITS - FIRST_STATIONS)[:, None] & 1, axis=1) - 1
 
 _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
-"""For each station the position of its first entry, shape (G + 1,); for each entry the set of stations that must be
-full, those after the first ten and those among them as bits, and the rate of calls that then go to the station."""
+"""Rates of calls: for each station the index of its first entry, (G + 1,); for each entry the stations that must be
+full as bits, those after the first ten and those among them, and the rate of calls that then go to the station."""
 
 
-def fits(counts: IntArray) -> bool:
-    """Return whether the first ten stations have one unit each, and there are enough others for blocks to pay off."""
-    return len(counts) > LOW + 4 and counts[LOW - 1] == 1
+def fits_blocks(counts: IntArray) -> bool:
+    """Return whether the first ten stations have one unit each, and there are at least five others."""
+    return len(counts) > BLOCK_BITS + 4 and counts[BLOCK_BITS - 1] == 1
 
 
 def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
-    """Return the rates of calls by station and set of full stations; row j of ``order`` lists atom j's stations.
+    """Return the rates of calls, 1/min, by station and set of full stations; row j of ``order`` is atom j's preference.
 
-    For one of the first ten stations the set within the block contains the station itself, which is full after a call.
+    For one of the first ten stations the set contains the station itself, which is full after the call.
     """
     bits = 1 << order
     key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # in one integer, so that one sort finds equal pairs
     key, inverse = np.unique(key, return_inverse=True)
     station, full = key >> 56, key & ((1 << 56) - 1)
-    low = (full | np.where(station < LOW, 1 << station, 0)) & ((1 << LOW) - 1)
+    low = (full | np.where(station < BLOCK_BITS, 1 << station, 0)) & ((1 << BLOCK_BITS) - 1)
     first = np.searchsorted(station, np.arange(order.shape[1] + 1))
     weights = np.bincount(inverse.ravel(), np.repeat(rates, order.shape[1])).astype(float)
-    return first.astype(np.int64), full >> LOW, low, weights
+    return first.astype(np.int64), full >> BLOCK_BITS, low, weights
 
 
 def relax(
     P: FloatArray, counts: IntArray, mu: FloatArray, calls: _Calls, total: float, tol: float, most: int
 ) -> tuple[int, float]:
-    """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps taken and the residual.
+    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps and the residual.
 
-    ``counts`` are the units at each station, ``mu`` the service rate of a unit there, ``calls`` what `call_rates`
-    returns, and ``total`` the rate of all calls. The number of sweeps is -1 if the equations do not hold after ``most``
-    of them.
+    ``counts`` are the units at each station, ``mu`` the service rate of a unit there (1/min), ``calls`` what
+    `call_rates` returns, and ``total`` the rate of all calls (1/min). After ``most`` sweeps in vain, the number is -1.
     """
-    high = counts[LOW:]
+    high = counts[BLOCK_BITS:]
     strides = np.cumprod(np.r_[1, high + 1])
-    split = int(np.argmax(strides[-1] // strides <= PARTS))  # stations from here on are the same within a part
+    split = int(np.argmax(strides[-1] // strides <= MOST_PARTS))  # stations from here on are the same within a part
     size = int(strides[split])
     level = np.indices(tuple(high[split:][::-1] + 1)).reshape(len(high) - split, -1).sum(axis=0)
     waves = [np.flatnonzero(level == n) * size for n in range(level.max() + 1)]  # none is next to another of its wave
     chain, top = (counts, mu, strides, calls, total), int(counts.sum())
-    leave = _IS_BUSY @ mu[:LOW]
+    leave = _IS_BUSY @ mu[:BLOCK_BITS]
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
-        """Scale the levels and relax every equation; return the error relative to the flow, and the next scale."""
-        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None]]  # padded: the top level has no next
+        """Scale each level, then relax every equation; return the error relative to the flow, and the next scale."""
+        padded = np.r_[scale, 1.0, 1.0]  # the top level has no next
+        factors = padded[_N_BUSY + np.arange(top - BLOCK_BITS + 2)[:, None]]
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
         for wave in waves:
             for part in pool.map(lambda k: _sweep_part(blocks, k, size, chain, leave, factors, omega), wave):
                 wrong, entered, mass, flow = wrong + part[0], entered + part[1], mass + part[2], flow + part[3]
         return wrong / entered, level_scale(mass, flow, total)
 
-    blocks = P.reshape(-1, SIZE)
+    blocks = P.reshape(-1, BLOCK_SIZE)
     with ThreadPoolExecutor(cores()) as pool:
         _, scale = sweep(np.ones(top + 1), 0.0)  # changes nothing, but finds the first scale
-        omega, before = OMEGA, 1.0
+        omega, before = FIRST_OMEGA, 1.0
         for n in range(1, most + 1):
             wrong, scale = sweep(scale, omega)
             if wrong < tol:
@@ -101,18 +104,16 @@ def relax(
             if n % TUNE_EVERY == 1:
                 before = wrong
             elif n % TUNE_EVERY == 0:
-                omega = tuned(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
+                omega = relaxation_factor(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
     return -1, wrong
 
 
 @njit(cache=True, nogil=True)
-def tuned(omega: float, rate: float) -> float:
-    """Return the relaxation factor of the next sweeps, if one with ``omega`` multiplies the error by ``rate``.
+def relaxation_factor(omega: float, rate: float) -> float:
+    """Return the relaxation factor of the next sweeps, if a sweep with ``omega`` multiplies the error by ``rate``.
 
-    It is ``omega`` if that is large enough, and 1 above a rate of 0.95, where over-relaxation does not help.
-
-    Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the factor
-    from the rate of convergence of the Gauss-Seidel method.
+    Neighbouring states differ by one busy unit, so that the equations are bipartite, and Young's theory gives the
+    factor from the rate of convergence. It is 1 above a rate of 0.95, where over-relaxation does not help.
     """
     if rate > 0.95:  # over-relaxation does not help here
         return 1.0
@@ -124,7 +125,10 @@ def tuned(omega: float, rate: float) -> float:
 
 @njit(cache=True, nogil=True)
 def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
-    """Return the factors by which levels must be scaled so that ``total`` times mass(k) is flow(k + 1), for all k."""
+    """Return the factors for the levels after which ``total`` times mass(k) is flow(k + 1) for all levels k.
+
+    ``mass`` is the probability of each level, and ``flow`` its sum of probability times service rate.
+    """
     target = np.ones(len(mass))
     for k in range(1, len(mass)):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
@@ -135,20 +139,20 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
-    """Fill the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block.
+    """Fill ``T`` with the rates of the calls in entries ``first`` to ``last - 1``, by full stations in the block.
 
-    ``place`` is the part of ``T`` for each set of the stations after the first five. All loops run over consecutive
-    numbers, at least 32 of them, so that they are compiled to vector instructions.
+    ``place`` is the part of ``T`` for each set of the stations after the first five. All loops run over 32 consecutive
+    numbers or more, for vector instructions.
     """
     _, high, low, rates = calls
     T[:] = 0.0
     for q in range(first, last):
         if high[q] & ~full == 0:
-            start, supersets = PART * place[low[q] // PART], _WITHIN[low[q] % PART]
-            part = T[start : start + PART]
+            start, supersets = FIRST_SETS * place[low[q] // FIRST_SETS], _IS_SUBSET[low[q] % FIRST_SETS]
+            part = T[start : start + FIRST_SETS]
             for k in range(len(part)):
                 part[k] += rates[q] * supersets[k]
-    half = PART
+    half = FIRST_SETS
     while half < len(T):
         for start in range(0, len(T), 2 * half):
             without, within = T[start : start + half], T[start + half : start + 2 * half]
@@ -158,12 +162,12 @@ def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, cal
 
 
 @njit(cache=True, nogil=True)
-def _possible(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
-    """Return the entries of ``calls`` that can apply in a part: they need no station that is never full there."""
+def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
+    """Return the entries of ``calls`` that can apply in a part, whose stations after the first ten can all be full."""
     first, high, low, rates = calls
     never = 0  # stations that are not full in any block of the part
-    for g in range(len(counts) - LOW):
-        if strides[g] >= n_blocks and first_block // strides[g] % (counts[LOW + g] + 1) < counts[LOW + g]:
+    for g in range(len(counts) - BLOCK_BITS):
+        if strides[g] >= n_blocks and first_block // strides[g] % (counts[BLOCK_BITS + g] + 1) < counts[BLOCK_BITS + g]:
             never |= 1 << g
     keep = high & never == 0
     number = np.zeros(len(keep) + 1, np.int64)
@@ -177,14 +181,14 @@ def _rates_within(
 ) -> None:
     """Fill the rates at which the states of a block are entered from states of the same block, by station."""
     first = calls[0]
-    for g in range(FEW):
-        _rates(T, first[g], first[g + 1], full, _EVERY, calls)
-        for b in range(SIZE):
+    for g in range(FIRST_STATIONS):
+        _rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)
+        for b in range(BLOCK_SIZE):
             low_rates[g, b] = T[b] + freed[g, b]
-    for g in range(FEW, LOW):
-        _rates(half, first[g], first[g + 1], full, _PLACE[g - FEW], calls)
+    for g in range(FIRST_STATIONS, BLOCK_BITS):
+        _rates(half, first[g], first[g + 1], full, _SETS_WITH_STATION[g - FIRST_STATIONS], calls)
         bit, start = 1 << g, 0  # sets with g follow sets without
-        for to in range(bit, SIZE, 2 * bit):
+        for to in range(bit, BLOCK_SIZE, 2 * bit):
             low_rates[g, to : to + bit] = half[start : start + bit]
             start += bit
 
@@ -200,9 +204,9 @@ def _relax_block(
     wrong: float,
     entered: float,
 ) -> tuple[float, float]:
-    """Relax the equations of the states ``x`` of a block; add to ``wrong`` (|error|) and ``entered`` (inflow)."""
+    """Relax the equations of the states ``x`` of a block; return ``wrong`` plus |errors|, ``entered`` plus inflows."""
     for row in _ROW_ORDER:
-        for k in range(LANES):
+        for k in range(ROW_STATES):
             b = row | k
             come[k] = inflow[b] + (
                 low_rates[3, b] * x[b ^ 8]
@@ -214,24 +218,24 @@ def _relax_block(
                 + low_rates[9, b] * x[b ^ 512]
             )
         for turn in range(2):
-            for k in _TURN[turn]:
+            for k in _STATE_ORDER[turn]:
                 b = row | k
                 came = come[k] + (low_rates[0, b] * x[b ^ 1] + low_rates[1, b] * x[b ^ 2] + low_rates[2, b] * x[b ^ 4])
                 error = came - rate[b] * x[b]
                 wrong += abs(error)
                 entered += came
-                x[b] = max(x[b] + error * step[b], LEAST * x[b])
+                x[b] = max(x[b] + error * step[b], LEAST_FACTOR * x[b])
     return wrong, entered
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _by_level(levels: FloatArray, top: int) -> FloatArray:
-    """Return sums by number of busy units, given those by units busy outside the block and state in the block."""
+    """Return sums by level, shape (2, top + 1), from sums by number of units busy elsewhere and state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
-        for b in range(SIZE):
-            sums[0, n + _BUSY[b]] += levels[0, n, b]
-            sums[1, n + _BUSY[b]] += levels[1, n, b]
+        for b in range(BLOCK_SIZE):
+            sums[0, n + _N_BUSY[b]] += levels[0, n, b]
+            sums[1, n + _N_BUSY[b]] += levels[1, n, b]
     return sums
 
 
@@ -245,22 +249,22 @@ def _sweep_part(
     factors: FloatArray,
     omega: float,
 ) -> tuple[float, float, FloatArray, FloatArray]:
-    """Relax the balance equations of some consecutive blocks in place.
+    """Relax the balance equations of a part, some consecutive blocks, in place.
 
-    Returns the sum of |inflow - outflow|, the sum of the inflows, and by number of busy units the sum of the
-    probabilities, and of their product with the total service rate.
+    Returns the sum of |inflow - outflow|, the sum of the inflows, and by level the sums ``mass`` and ``flow``.
     """
     counts, mu, strides, all_calls, total = chain
-    calls = _possible(first_block, n_blocks, strides, counts, all_calls)
-    first, n_high = calls[0], len(counts) - LOW
-    T, half, come = np.empty(SIZE), np.empty(SIZE // 2), np.empty(LANES)
-    low_rates, freed = np.empty((LOW, SIZE)), np.zeros((FEW, SIZE))
-    inflow, x, rate, step = np.empty(SIZE), np.empty(SIZE), np.empty(SIZE), np.empty(SIZE)
-    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # by units busy elsewhere, and state, to keep loops vectors
-    for g in range(LOW):  # a state without g is entered when g becomes free
+    calls = _possible_calls(first_block, n_blocks, strides, counts, all_calls)
+    first, n_high = calls[0], len(counts) - BLOCK_BITS
+    T, half, come = np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE // 2), np.empty(ROW_STATES)
+    low_rates, freed = np.empty((BLOCK_BITS, BLOCK_SIZE)), np.zeros((FIRST_STATIONS, BLOCK_SIZE))
+    inflow, x, rate, step = np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE)
+    # By number of units busy elsewhere, and by state in the block, so that loops become vector instructions.
+    levels = np.zeros((2, counts[BLOCK_BITS:].sum() + 1, BLOCK_SIZE))
+    for g in range(BLOCK_BITS):  # a state without g is entered when g becomes free
         low_rates[g] = mu[g]
-    for g in range(FEW):
-        for b in range(SIZE):
+    for g in range(FIRST_STATIONS):
+        for b in range(BLOCK_SIZE):
             if not b >> g & 1:
                 freed[g, b] = mu[g]
     wrong, entered = 0.0, 0.0
@@ -268,34 +272,34 @@ def _sweep_part(
         full, n_busy, served = 0, 0, 0.0
         inflow[:] = 0.0
         for g in range(n_high):  # entered when a unit at g became free
-            n = h // strides[g] % (counts[LOW + g] + 1)
+            n = h // strides[g] % (counts[BLOCK_BITS + g] + 1)
             n_busy += n
-            served += n * mu[LOW + g]
-            if n == counts[LOW + g]:
+            served += n * mu[BLOCK_BITS + g]
+            if n == counts[BLOCK_BITS + g]:
                 full |= 1 << g
             else:
-                one, above = (n + 1) * mu[LOW + g], P[h + strides[g]]
-                for b in range(SIZE):
+                one, above = (n + 1) * mu[BLOCK_BITS + g], P[h + strides[g]]
+                for b in range(BLOCK_SIZE):
                     inflow[b] += one * above[b]
         here, own, next_level = P[h], factors[n_busy], factors[n_busy + 1]
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             inflow[b] *= next_level[b]
             x[b] = here[b] * own[b]
             rate[b] = total + served + leave[b]
         if h == len(P) - 1:
             rate[-1] -= total  # in the last state all units are busy, and a call changes nothing
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g
-            if h // strides[g] % (counts[LOW + g] + 1) > 0:
-                _rates(T, first[LOW + g], first[LOW + g + 1], full, _EVERY, calls)
+            if h // strides[g] % (counts[BLOCK_BITS + g] + 1) > 0:
+                _rates(T, first[BLOCK_BITS + g], first[BLOCK_BITS + g + 1], full, _ALL_SETS, calls)
                 below = P[h - strides[g]]
-                for b in range(SIZE):
+                for b in range(BLOCK_SIZE):
                     inflow[b] += T[b] * below[b]
         _rates_within(low_rates, freed, full, calls, T, half)
         wrong, entered = _relax_block(x, inflow, low_rates, rate, step, come, wrong, entered)
         mass_here, flow_here = levels[0, n_busy], levels[1, n_busy]
-        for b in range(SIZE):
+        for b in range(BLOCK_SIZE):
             here[b] = x[b]
             mass_here[b] += x[b]
             flow_here[b] += x[b] * (served + leave[b])

@@ -1,4 +1,6 @@
-"""Nearest sites of each atom, and swaps of one site for another, all valued at once from the two nearest members.
+"""Lists of the nearest sites of each atom, and the interchange heuristic, which swaps one chosen site for another.
+
+The *members* are the chosen sites. All swaps are valued together, from the two nearest members of each atom.
 
 References
 ----------
@@ -16,14 +18,14 @@ from numpy.typing import NDArray
 from ..errors._types import BoolArray, FloatArray, IntArray
 
 FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
-SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
+EXTRA_ENTRIES = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 
 
 class Lists(NamedTuple):
     """The nearest sites of each atom, nearest first.
 
-    Entries ``start[j]`` to ``start[j + 1]`` belong to atom j. If not all sites are listed, the last entry is a site
-    that does not exist, N, at the cost of the last one listed: no site left out is cheaper.
+    Entries ``start[j]`` to ``start[j + 1] - 1`` belong to atom j. If not all sites are listed, the last entry is the
+    index N, which stands for all others, at the cost of the last site listed: none of them is cheaper.
     """
 
     start: IntArray
@@ -32,7 +34,7 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """For each site i the atoms whose lists contain it, entries ``start[i]`` to ``start[i + 1]`` of ``atom``.
+    """For each site i the atoms whose lists contain it, entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
 
     ``entry`` is the index of i in `Lists.site`.
     """
@@ -56,7 +58,7 @@ class Costs(NamedTuple):
 
 
 def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
-    """Return the costs times_ij weights_j, for times of shape (N, M) and weights of shape (M,)."""
+    """Return the `Costs` times_ij weights_j, for times of shape (N, M) and weights of shape (M,)."""
     n_sites, n_atoms = times.shape
 
     def nearest(atoms: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
@@ -104,7 +106,7 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 
 @njit(cache=True, nogil=True)
 def listing_of(near: Lists, n_sites: int) -> Listing:
-    """Return the atoms that list each site: the inverse of the lists."""
+    """Return the `Listing` of the lists: for each site the atoms that list it."""
     start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
@@ -121,25 +123,14 @@ def listing_of(near: Lists, n_sites: int) -> Listing:
 
 @njit(cache=True, nogil=True)
 def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
-    """Return how the total cost changes if one member leaves and another site enters, for all such swaps.
+    """Return how the total cost changes if ``members[k]`` leaves and site i enters, for all such swaps, shape (p, N).
 
-    Parameters
-    ----------
-    near : Lists
-        Nearest sites of each atom; of a matrix, ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
-    members : ndarray of int, shape (p,)
-        Sites chosen; a site that occurs twice keeps a unit if one leaves.
-    n_sites : int
-        Number of sites N.
-
-    Returns
-    -------
-    ndarray, shape (p, N)
-        Entry (k, i) is the change if ``members[k]`` leaves and site i enters; without meaning if i is a member. Exact
-        if the lists are complete, or hold two members each.
+    ``members`` are the p sites chosen; one that occurs twice keeps a unit if one leaves. Entries of sites i that are
+    members have no meaning; the others are exact if the lists are complete, or hold two members each. The complete
+    lists of a matrix are ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
     """
     values = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    _count_all(near, _places(members, n_sites), values)
+    _add_all_atoms(near, _places(members, n_sites), values)
     change, leave, enter = values
     for k in range(len(members)):
         for i in range(n_sites):
@@ -151,7 +142,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 def interchange(
     near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
-    """Improve ``members`` in place by up to ``most`` best swaps; return their number and whether none is left.
+    """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
 
     Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
     their two nearest members are counted again.
@@ -163,7 +154,7 @@ def interchange(
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
     values, places = (change, leave, enter), _places(members, n_sites)
     place, _ = places
-    second = _count_all(near, places, values)
+    second = _add_all_atoms(near, places, values)
     waits = np.zeros(len(second), np.bool_)
     for done in range(most):
         leaves, enters = _best_swap(values, members, forced, enterable, -least_gain)
@@ -175,7 +166,7 @@ def interchange(
                 j = listing.atom[q]
                 if near.cost[listing.entry[q]] <= second[j] and not waits[j]:  # a farther site changes nothing for j
                     waits[j] = True
-                    _count(near, j, places, values, -1)  # before the members change, as it counts by them
+                    _add_atom(near, j, places, values, -1)  # before the members change, as it counts by them
         enterable[left], enterable[enters] = allowed[left], False
         place[left], place[enters], members[leaves] = -1, leaves, enters
         change[leaves], leave[leaves] = 0.0, 0.0  # only rounding errors are left there
@@ -184,7 +175,7 @@ def interchange(
                 j = listing.atom[q]
                 if waits[j]:
                     waits[j] = False
-                    second[j] = _count(near, j, places, values, 1)
+                    second[j] = _add_atom(near, j, places, values, 1)
     return most, False
 
 
@@ -196,7 +187,10 @@ def _best_swap(
     enterable: BoolArray,
     least: float,
 ) -> tuple[int, int]:
-    """Return the position of the leaving member and the entering site of the best swap below ``least``, or -1, -1."""
+    """Return the position of the leaving member and the entering site of the best swap, or -1, -1.
+
+    A swap must change the cost by less than ``least``, which is negative.
+    """
     (change, leave, enter), leaves, enters = values, -1, -1
     for k in range(len(members)):
         if not forced[members[k]]:
@@ -218,25 +212,28 @@ def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
 
 
 @njit(cache=True, nogil=True)
-def _count_all(
+def _add_all_atoms(
     near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
 ) -> FloatArray:
-    """Add the contributions of all atoms to the values of all swaps; return each one's cost at its second member."""
+    """Add all atoms' contributions to the values of the swaps; return the cost of each atom's second member, (M,)."""
     second = np.empty(len(near.start) - 1)
     for j in range(len(second)):
-        second[j] = _count(near, j, places, values, 1)
+        second[j] = _add_atom(near, j, places, values, 1)
     return second
 
 
 @njit(cache=True, nogil=True)
-def _count(
+def _add_atom(
     near: Lists,
     j: int,
     places: tuple[IntArray, BoolArray],
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add or subtract atom j's contribution to the values of all swaps; return its cost at the second member."""
+    """Add (``sign`` 1) or subtract (-1) atom j's contribution to the values of the swaps.
+
+    Return the cost of atom j at its second nearest member.
+    """
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
     nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]  # else served from beyond the list
@@ -278,7 +275,10 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
 
 @njit(cache=True, nogil=True)
 def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
-    """Return the atoms that pay for a site, and those that pay for an open or free site that one of these pays for."""
+    """Return the atoms whose price exceeds their cost of a site, and those that share an OPEN or FREE site with these.
+
+    Two atoms share a site if the prices of both exceed their costs of it.
+    """
     close = np.arange(len(state) + 1) == site
     for _ in range(2):
         atoms = np.zeros(len(prices), np.bool_)
@@ -298,7 +298,7 @@ def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float3
 def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
     """Return the lists of ``atoms`` without CLOSED sites, cut after the first OPEN site, which any choice contains.
 
-    They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
+    They also end where they hold twice the sites cheaper than the atom's price, and `EXTRA_ENTRIES` more.
     """
     size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
     start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)
@@ -311,7 +311,7 @@ def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atom
             site[n], cost[n] = i, near.cost[r]
             if near.cost[r] < prices[j]:
                 paid += 1
-            elif n - start[a] >= 2 * paid + SPARE:
+            elif n - start[a] >= 2 * paid + EXTRA_ENTRIES:
                 site[n], cost[n] = len(state), cost[n - 1]
             n += 1
             if site[n - 1] == len(state) or state[site[n - 1]] == OPEN:
@@ -322,7 +322,7 @@ def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atom
 
 @njit(cache=True, nogil=True)
 def cost_by_lists(near: Lists, trial: BoolArray) -> float:
-    """Return the cost of a choice; too low if it serves some atom from beyond its list."""
+    """Return the cost of a choice of sites, (N,); too low if the list of some atom has none of them."""
     start, site, cost = near
     total = 0.0
     for j in range(len(start) - 1):

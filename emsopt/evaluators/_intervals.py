@@ -27,18 +27,14 @@ def relaxation_calls(load: float, squared_variation: float) -> float:
     It is ρ / (1 - √ρ)² · (1 + c²) / 2, with ρ = ``load`` the offered load per unit, below 1, and c² =
     ``squared_variation`` the squared coefficient of variation of the service times. For c² = 1 this is the relaxation
     time of an M/M/1 queue, 1 / (μ (1 - √ρ)²), times the arrival rate.
-
-    Near saturation the mean wait of n calls has the relative standard deviation √(relaxation time / n). The fraction of
-    time in which not all units are busy has this relative standard deviation divided by √2 (Whitt 1989).
     """
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 
 
 def queue_spread(load: float, squared_variation: float, calls: int) -> float:
-    """Return the relative standard deviation of the mean wait of ``calls`` calls near saturation.
+    """Return the relative standard deviation of the mean wait of ``calls`` calls near saturation (Whitt 1989).
 
-    It is √(relaxation time / calls). A warning is issued if the run has fewer calls than `RELAXATIONS` relaxation
-    times.
+    It is √(relaxation time / calls). Warn if the run has fewer calls than `RELAXATIONS` relaxation times.
     """
     memory = relaxation_calls(load, squared_variation)
     spread = np.sqrt(memory / calls)
@@ -80,35 +76,35 @@ class AnsweredCalls:
     level: float
 
     def total(self, costs: ArrayLike = 1.0) -> FloatArray:
-        """Return the calls times ``costs``, a number or (n,), summed by batch and atom, shape (B, M)."""
+        """Return the number of calls, multiplied by ``costs`` (a number or (n,)), by batch and atom, shape (B, M)."""
         cell = self.batches * self.n_atoms + self.atoms
         totals: Any = np.bincount(cell, self.calls * np.asarray(costs), self.n_batches * self.n_atoms)
         return cast("FloatArray", totals.reshape(-1, self.n_atoms))
 
     def late(self, threshold: float) -> FloatArray:
-        """Return the fraction of each atom's calls, (M,), with a response of ``threshold`` minutes or more, or NaN."""
+        """Return the late fraction of each atom's calls, (M,): ``threshold`` minutes or more; NaN without a call."""
         late, calls = self.total(self.minutes >= threshold).sum(axis=0), self.total().sum(axis=0)
         return np.divide(late, calls, out=np.full(self.n_atoms, np.nan), where=calls > 0)
 
     def late_interval(self, estimate: float, threshold: float, demand_shares: FloatArray) -> tuple[float, float]:
-        """Return the confidence interval of the late fraction, which is estimated by ``estimate``."""
-        moves = response_moves(self.total(self.minutes >= threshold), self.total(), demand_shares)
-        if np.any(moves):
-            return student(estimate, moves, self.level, high=1.0)
+        """Return the confidence interval of the late fraction; ``estimate`` is its estimate."""
+        shifts = response_shifts(self.total(self.minutes >= threshold), self.total(), demand_shares)
+        if np.any(shifts):
+            return student_interval(estimate, shifts, self.level, high=1.0)
         rare = 1 - (1 - self.level) ** (1 / int(self.calls.sum()))  # all alike, but others may occur
         return max(estimate - rare, 0.0), min(estimate + rare, 1.0)
 
 
-def response_moves(minutes: FloatArray, calls: FloatArray | IntArray, demand_shares: FloatArray) -> FloatArray:
+def response_shifts(minutes: FloatArray, calls: FloatArray | IntArray, demand_shares: FloatArray) -> FloatArray:
     """Return by how many minutes each of B batches of calls shifts the mean response, shape (B,).
+
+    ``minutes`` and ``calls``, shape (B, M), are the total response time (or another cost) and the number of the
+    answered calls by batch and atom.
 
     The mean response is Σ_j w_j · (mean response of atom j's answered calls), with the demand shares w_j. To first
     order, a call of atom j shifts it by w_j / n_j times the excess of its response over the mean of atom j, where n_j
     is the number of answered calls of atom j. Deviations from a mean of n_j calls have a variance that is too small by
     the factor (n_j - 1) / n_j, so w_j / √(n_j (n_j - 1)) is used instead; atoms with n_j < 2 are left out.
-
-    ``minutes`` and ``calls`` hold the total response time, or another cost, and the number of the answered calls by
-    batch and atom, shape (B, M).
     """
     n = calls.sum(axis=0)
     mean = minutes.sum(axis=0) / np.maximum(n, 1)
@@ -116,21 +112,21 @@ def response_moves(minutes: FloatArray, calls: FloatArray | IntArray, demand_sha
     return (minutes - calls * mean) @ weight
 
 
-def share(
+def share_interval(
     numerators: FloatArray, denominators: FloatArray | IntArray, level: float, load: float, spread: float
 ) -> tuple[float, float]:
-    """Return the confidence interval of a fraction, Σ numerators / Σ denominators, at most 1.
+    """Return the confidence interval of a fraction f = Σ numerators / Σ denominators, at most 1.
 
     Both arrays have one entry per batch. ``level`` is the confidence level, ``load`` the offered load per unit, or 0 if
-    calls are lost. The fraction f may be close to 1, as in a queue near saturation. The standard error of f that is
-    used is therefore at least spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread`.
+    calls are lost. As f may be close to 1 in a queue near saturation, the standard error is taken to be at least
+    spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread` (Whitt 1989).
     """
     estimate = numerators.sum() / denominators.sum()
     least = spread / np.sqrt(2) * estimate * (1 - min(estimate, load))
-    return ratio(numerators, denominators, level, least=least, high=1.0)
+    return ratio_interval(numerators, denominators, level, least=least, high=1.0)
 
 
-def ratio(
+def ratio_interval(
     numerators: FloatArray,
     denominators: FloatArray | IntArray,
     level: float,
@@ -144,21 +140,20 @@ def ratio(
     """
     total = denominators.sum()
     estimate = numerators.sum() / total
-    return student(estimate, (numerators - estimate * denominators) / total, level, least=least, high=high)
+    return student_interval(estimate, (numerators - estimate * denominators) / total, level, least=least, high=high)
 
 
-def student(
-    estimate: float, moves: FloatArray, level: float, *, least: float = 0.0, high: float = np.inf
+def student_interval(
+    estimate: float, shifts: FloatArray, level: float, *, least: float = 0.0, high: float = np.inf
 ) -> tuple[float, float]:
-    """Return Student's t interval of an estimate from nearly independent batches.
+    """Return Student's t interval of an estimate at a confidence ``level``, from nearly independent batches.
 
-    ``moves`` holds by how much each of the B batches shifts the estimate, shape (B,); these shifts sum to 0. The
-    standard error of the estimate, √(B / (B - 1) Σ moves²), is raised to ``least`` if it is smaller: batches shorter
-    than the queue's relaxation time vary too little. ``level`` is the confidence level. The interval is cut off at 0
-    and at ``high``.
+    ``shifts``, shape (B,), holds by how much each of the B batches shifts the estimate; they sum to 0. The standard
+    error, √(B / (B - 1) Σ shifts²), is raised to ``least`` if it is smaller: batches shorter than the queue's
+    relaxation time vary too little. The interval is cut off at 0 and at ``high``.
     """
     from scipy.special import stdtrit  # importing scipy.stats takes twice as long
 
-    B = len(moves)
-    half = stdtrit(B - 1, (1 + level) / 2) * max(float(np.sqrt(moves @ moves * B / (B - 1))), least)
+    B = len(shifts)
+    half = stdtrit(B - 1, (1 + level) / 2) * max(float(np.sqrt(shifts @ shifts * B / (B - 1))), least)
     return float(max(estimate - half, 0.0)), float(min(estimate + half, high))

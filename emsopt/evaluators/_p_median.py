@@ -17,14 +17,14 @@ Prices replace the constraint that every atom is served. Each site can then be j
 
 is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear relaxation.
 During the ascent, a site is fixed as OPEN or CLOSED once the opposite choice would raise L to the best cost known.
-Branching decides the other sites. A branch moves only the prices of atoms around the site that it decides. Moving all
-prices takes many times the work, and raises the bound less, as those far away have to settle again. Several sites that
-are chosen in some of the steps are compared before branching. The gains of their branches are known from earlier
-branches or, if there are none, from short trials. The site with the largest product of both gains is decided.
+Branching decides the other sites. A branch changes only the prices of atoms around the site that it decides: changing
+all of them takes many times the work and raises the bound less. Several sites that are chosen in some of the steps are
+compared before branching, by the gains of earlier branches or of short trials. The site with the largest product of
+both gains is decided.
 
-An atom pays only sites cheaper than its price. So L needs no more of the costs than each atom's nearest sites, as long
-as no price exceeds the cost of the last one listed. Lists whose atoms would pay more, or in which the best choice has
-no second site, are extended. The matrix of all costs is never needed at once.
+An atom pays only sites cheaper than its price. So L needs only each atom's nearest sites, as long as no price exceeds
+the cost of the last one listed. Lists whose atoms would pay more, or in which the best choice has no second site, are
+extended.
 
 Times on a plane or a road network leave gaps of about a thousandth. Costs without geometry (independent random
 numbers) leave gaps of several per cent: a hundred sites are still easy then, two hundred are not.
@@ -70,28 +70,31 @@ _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], Fl
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
-RECENT = 0.1  # weight of the newest step in `recency`, so that earlier choices fade
+RECENT_WEIGHT = 0.1  # weight of the newest step in `recency`, so that earlier choices fade
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # most steps, and steps without progress that halve the step, as it is too long
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
-WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
-CANDIDATES, DIVIDED = 8, 0.4  # sites compared before branching: those chosen in about this share of recent steps
+WIDE_SHARE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
+CANDIDATES, BRANCHING_SHARE = (
+    8,
+    0.4,
+)  # sites compared before branching: those chosen in about this share of recent steps
 LEAST_GAIN = 1e-3  # of a branch, as share of the gap, so that the other branch counts too
-POLISHED = 200  # steps of the root after which interchange improves its choice, for a good cost early
-SHAKEN = 12  # largest number of sites exchanged at random before an interchange
-DRAWN = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
-SEARCHING = 1.0, 0.1  # list entries that random exchanges may read per entry read in the ascent: root, branches
-LISTED = 8  # length of the first lists, in units of N / p
-SMALL = 1_000_000  # entries of a matrix that is listed whole, as this is quick
-PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
+INTERCHANGE_EVERY = 200  # steps of the root after which interchange improves its choice, for a good cost early
+MOST_EXCHANGED = 12  # largest number of sites exchanged at random before an interchange
+LEAST_WEIGHT = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
+SEARCH_EFFORT = 1.0, 0.1  # list entries that random exchanges may read per entry read in the ascent: root, branches
+LIST_LENGTH = 8  # length of the first lists, in units of N / p
+SMALL_MATRIX = 1_000_000  # entries of a matrix that is listed whole, as this is quick
+CLOCK_ENTRIES = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
 QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
 
 
 def common_divisor(values: FloatArray) -> float:
     """Return the largest number of which all values are whole multiples, by Euclid's algorithm; 0 if none is found.
 
-    Rounding errors are allowed for: 1/3 and 0.25 have the divisor 1/12. Divisors below a millionth of the largest value
-    are not found.
+    Rounding errors are tolerated: 1/3 and 0.25 have the divisor 1/12. A divisor below a millionth of the largest value
+    is not found.
     """
     flat = np.abs(values).ravel()
     least, divisor = 1e-6 * flat.max(), 0.0
@@ -125,13 +128,13 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) 
     room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
     known = 1  # serial number, so that the heap never compares arrays
     while queue or dive:
-        if search.late:
+        if search.out_of_time:
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
-            return search.chosen, search.rounded(min(bounds, default=np.inf))
+            return search.chosen, search.round_up(min(bounds, default=np.inf))
         bound, _, state, prices32, recency = dive.pop() if dive else heappop(queue)
         if bound >= search.target:  # the best cost may have fallen since it was queued
             continue
-        site, around = search.division(bound, state, prices32, recency)
+        site, around = search.branching_site(bound, state, prices32, recency)
         for choice in (CLOSED, OPEN):
             branch = state.copy(), prices32.astype(float), recency.copy()  # rounded to 32 bits: any prices give a bound
             branch_bound = search.ascend(bound, *branch, site, choice, around)
@@ -142,7 +145,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) 
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        search.variable_neighbourhood_search(SEARCHING[1], recency)
+        search.variable_neighbourhood_search(SEARCH_EFFORT[1], recency)
     return search.chosen, np.inf
 
 
@@ -152,7 +155,7 @@ class _Search:
     def __init__(self, costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> None:
         self.costs, self.p, self.forced, self.grain, self.end = costs, p, forced, grain, end
         n, m = costs.n_sites, costs.n_atoms
-        k = n if n * m <= SMALL else min(n, max(LISTED * n // p, 2 * LISTED))
+        k = n if n * m <= SMALL_MATRIX else min(n, max(LIST_LENGTH * n // p, 2 * LIST_LENGTH))
         self.full = lists_of(costs, np.arange(m), k)
         self.rng = np.random.default_rng(0)
         rest = self.rng.permutation(np.flatnonzero(~forced))
@@ -170,23 +173,24 @@ class _Search:
         self.improve(self.chosen)
 
     @property
-    def late(self) -> bool:
+    def out_of_time(self) -> bool:
+        """Whether the time limit is over; raise KeyboardInterrupt after a Ctrl-C."""
         check_ctrl_c()
         return time.monotonic() > self.end
 
     @property
     def target(self) -> float:
-        """A branch whose lower bound reaches this value contains no better choice than the best known."""
+        """Lower bound from which a branch contains no better choice than the best known."""
         return self.best - self.tolerance
 
-    def rounded(self, bound: float) -> float:
-        """Return a lower bound raised to the next cost that a choice can have."""
+    def round_up(self, bound: float) -> float:
+        """Round a lower bound up to the next cost that a choice can have."""
         if not self.grain or np.isinf(bound):
             return bound
         return self.best - self.grain * np.floor((self.best - bound) / self.grain + 1e-6)
 
     def extend(self, atoms: IntArray) -> bool:
-        """Double the length of incomplete lists of ``atoms``; return whether there were any."""
+        """Double the length of those lists of ``atoms`` that are incomplete; return whether there were any."""
         start, site, _ = self.full
         atoms = atoms[site[start[atoms + 1] - 1] == self.costs.n_sites]
         length = np.diff(start)[atoms] - 1
@@ -199,12 +203,14 @@ class _Search:
         return len(atoms) > 0
 
     def improve(self, chosen: BoolArray) -> None:
-        """Improve a choice by interchange, and keep it if it is the best known."""
+        """Improve a choice of sites, shape (N,), by interchange, and keep it if it is the best known."""
         members, unlisted, n_sites = np.flatnonzero(chosen), True, len(chosen)
         value = 6 * self.costs.n_atoms * n_sites // self.p + self.costs.n_atoms * self.p  # entries are written here
         swap = 1 + 8 * value // self.p + n_sites * self.p // 4
-        while unlisted and not (self.late and self.exchanged):  # even when late, one piece improves the first choice
-            most = 1 + PIECE // swap
+        while unlisted and not (
+            self.out_of_time and self.exchanged
+        ):  # even when late, one piece improves the first choice
+            most = 1 + CLOCK_ENTRIES // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
             unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
@@ -214,20 +220,20 @@ class _Search:
             self.best, self.chosen, self.found = cost, chosen, self.exchanged
 
     def cost(self, chosen: BoolArray) -> float:
-        """Return the cost of a choice."""
+        """Return the total cost of a choice of sites, shape (N,)."""
         return float(self.costs.of(np.flatnonzero(chosen)).min(axis=0).sum())
 
     def variable_neighbourhood_search(self, effort: float, recency: FloatArray) -> None:
-        """Variable neighbourhood search: exchange k random sites near a random atom, then improve by interchange.
+        """Exchange k random sites near a random atom, improve the choice by interchange, and repeat.
 
-        k grows while nothing improves and restarts at 1 after `SHAKEN`. Sites seldom chosen in the ascent are the
-        likeliest to leave, and those often chosen to enter. The search ends after its share of the work, or after twice
-        the work that led to the best choice, if that is more.
+        k grows while nothing improves and restarts at 1 after `MOST_EXCHANGED`. Sites seldom chosen in the ascent are
+        the likeliest to leave, and those often chosen to enter. The search ends after the share ``effort`` of the work
+        of the ascent, or after twice the work that led to the best choice, if that is more.
         """
         start, site, _ = self.full
-        n_sites, around = len(recency), LISTED * len(recency) // self.p
+        n_sites, around = len(recency), LIST_LENGTH * len(recency) // self.p
         leaving, entering = ~self.forced, self.allowed
-        while self.exchanged < max(effort * self.read, 2 * self.found) and not self.late:
+        while self.exchanged < max(effort * self.read, 2 * self.found) and not self.out_of_time:
             chosen, before = self.chosen.copy(), self.best
             if not (chosen & leaving).any() or not (~chosen & entering).any():
                 break
@@ -240,42 +246,44 @@ class _Search:
             if k == 0:
                 continue
             for group, weights in zip(groups, (1 - recency[groups[0]], recency[groups[1]]), strict=True):
-                weights = np.maximum(weights, 0) + DRAWN
+                weights = np.maximum(weights, 0) + LEAST_WEIGHT
                 chosen[self.rng.choice(group, k, replace=False, p=weights / weights.sum())] ^= True
             self.improve(chosen)
-            self.shaken = 1 if self.best < before else self.shaken % SHAKEN + 1
+            self.shaken = 1 if self.best < before else self.shaken % MOST_EXCHANGED + 1
 
     def root(self, state: NDArray[np.int8]) -> tuple[float, NDArray[np.int8], FloatArray, FloatArray]:
-        """Raise the bound of the whole problem; return it with the arrays of its branch."""
+        """Raise the bound of the whole problem; return it with its state (N,), prices (M,) and recency (N,)."""
         start, _, cost = self.full
         k = max(2, len(state) // self.p)  # at first an atom pays as many sites as there are for each one chosen
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
         recency = np.zeros(len(state))
-        walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
+        walk, rest = _start_of_ascent(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
             near = shorten_lists(self.full, state, walk[0], every)
-            ended, trial, bound = self.piece(near, state, prices, recency, walk, rest, POLISHED, ROOT_PATIENCE)
-            if bound >= self.target or ended or self.late:
+            ended, trial, bound = self.run_steps(
+                near, state, prices, recency, walk, rest, INTERCHANGE_EVERY, ROOT_PATIENCE
+            )
+            if bound >= self.target or ended or self.out_of_time:
                 break
             self.improve(trial)
             self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
-            self.variable_neighbourhood_search(SEARCHING[0], recency)
+            self.variable_neighbourhood_search(SEARCH_EFFORT[0], recency)
         self.near = shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
         return bound, state, prices, recency
 
-    def division(
+    def branching_site(
         self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], recency: FloatArray
     ) -> tuple[int, IntArray]:
-        """Return the site to branch on, with the largest product of its branches' gains, and the atoms around it."""
+        """Return the site with the largest product of its two branches' gains, and the atoms around it."""
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
-        for site in free[np.argsort(np.abs(recency[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
-            if self.local and not self.tried[:, site].all() and not self.late:
+        for site in free[np.argsort(np.abs(recency[free] - BRANCHING_SHARE), kind="stable")[:CANDIDATES]]:
+            if self.local and not self.tried[:, site].all() and not self.out_of_time:
                 around = nearby_atoms(self.near, state, prices, site)
-                self.local = len(around) < WIDE * len(prices)
+                self.local = len(around) < WIDE_SHARE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
                     branch = state.copy(), prices.astype(float), recency.copy()
                     self.ascend(bound, *branch, site, choice, around, trial=True)
@@ -295,21 +303,21 @@ class _Search:
         around: IntArray,
         trial: bool = False,
     ) -> float:
-        """Open or close a site and return the bound raised by the prices around it; arrays are changed in place."""
+        """Open or close a site and change the prices around it, all in place; return the bound, which never falls."""
         state[site] = choice
         near = shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
-        wide = len(around) >= WIDE * len(prices)
+        wide = len(around) >= WIDE_SHARE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
-        walk, rest = _walk(moved, first), _fixed_part(self.near, prices, around, len(state))
-        _, _, raised = self.piece(near, state, moved, recency, walk, rest, steps, BRANCH_PATIENCE)
+        walk, rest = _start_of_ascent(moved, first), _fixed_part(self.near, prices, around, len(state))
+        _, _, raised = self.run_steps(near, state, moved, recency, walk, rest, steps, BRANCH_PATIENCE)
         prices[around] = moved
         raised = max(bound, raised)
         self.gained[choice - OPEN, site] += min(raised, self.best) - bound
         self.tried[choice - OPEN, site] += 1
         return raised
 
-    def piece(
+    def run_steps(
         self,
         near: Lists,
         state: NDArray[np.int8],
@@ -320,11 +328,13 @@ class _Search:
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
-        """Ascend by some steps, checking the clock; return whether it ended, the cheapest choice, and the bound."""
+        """Ascend by up to ``steps`` steps; return whether the ascent ended, the cheapest choice, and the bound."""
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
-        while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):  # a bound at least is needed
-            some = min(steps, max(1, PIECE // max(1, len(near.site))))
+        while (
+            steps > 0 and not ended and not (self.out_of_time and np.isfinite(walk[2][0]))
+        ):  # a bound at least is needed
+            some = min(steps, max(1, CLOCK_ENTRIES // max(1, len(near.site))))
             target = self.best, self.target
             ended, found = _ascend(near, self.p, state, prices, recency, trial, walk, rest, target, some, patience)
             self.steps += some
@@ -343,14 +353,14 @@ class _Search:
 PROVEN, DECIDED, CONVERGED = 1, 2, 3
 
 
-def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the state of an ascent: current prices, direction, and (bound, step length, steps without progress)."""
+def _start_of_ascent(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the first state of an ascent: prices, direction, and (bound, step length, steps without progress)."""
     return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, first, 0.0])
 
 
 @njit(cache=True, nogil=True)
 def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
-    """Return the sum of the prices of the atoms that do not move, and the profits of the sites from them."""
+    """Return the sum of the prices that stay as they are, and the profits of the sites from their atoms, (N,)."""
     stays, value, profits = np.ones(len(prices), np.bool_), 0.0, np.zeros(n_sites + 1)
     stays[moving] = False
     for j in np.flatnonzero(stays):
@@ -379,9 +389,8 @@ def _ascend(
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
     The arrays are changed in place: ``state``, ``prices`` (the best found), ``recency`` (how often each site was chosen
-    in the last steps), ``trial`` (the current choice) and ``walk``. ``rest`` holds the sum of the prices of atoms
-    not in the lists, which stay, and the profits of the sites from them. ``known`` holds the best cost known and the
-    bound from which a branch is of no use. The step length is halved after ``patience`` steps without progress.
+    in the last steps), ``trial`` (the current choice) and ``walk``. ``rest`` is what `_fixed_part` returns, ``known``
+    the best cost known and `_Search.target`. The step length is halved after ``patience`` steps without progress.
 
     Returns
     -------
@@ -397,7 +406,7 @@ def _ascend(
     profits, reach = np.empty(n_sites), np.empty(n_atoms, np.int64)
     least, cheapest = np.inf, trial.copy()
     for _ in range(steps):
-        value = _earn(near, trial_prices, rest, profits, reach)
+        value = _sum_profits(near, trial_prices, rest, profits, reach)
         total, worst_in, best_out = _choose(profits, state, p, trial)
         value += total
 
@@ -413,14 +422,14 @@ def _ascend(
         if kept[0] >= target:
             return PROVEN, cheapest
         for i in range(n_sites):
-            recency[i] += RECENT * (trial[i] - recency[i])
+            recency[i] += RECENT_WEIGHT * (trial[i] - recency[i])
         if _fix_sites(state, trial, profits, value, worst_in, best_out, target):
             return DECIDED, trial.copy()
 
         if kept[2] >= patience:
             kept[1] *= 0.5
             kept[2] = 0.0
-        length = _turn(near, trial, reach, direction)
+        length = _update_direction(near, trial, reach, direction)
         if kept[1] < LAST_STEP or length == 0.0:
             return CONVERGED, cheapest
         for j in range(n_atoms):
@@ -431,10 +440,10 @@ def _ascend(
 
 
 @njit(cache=True, nogil=True)
-def _earn(
+def _sum_profits(
     near: Lists, prices: FloatArray, rest: tuple[float, FloatArray], profits: FloatArray, reach: IntArray
 ) -> float:
-    """Set ``profits`` and ``reach``, each atom's first list entry that costs its price or more; return Σ prices."""
+    """Fill the profits of the sites, and each atom's first list entry that costs its price or more; return Σ_j u_j."""
     start, site, cost = near
     value = rest[0]
     profits[:] = rest[1]
@@ -469,8 +478,11 @@ def _fix_sites(
 
 
 @njit(cache=True, nogil=True)
-def _turn(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
-    """Update the direction: prices rise where no site serves, fall where several do. Return its squared length."""
+def _update_direction(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
+    """Update the direction in which prices change, up if no chosen site serves an atom, down if several do.
+
+    Return its squared length.
+    """
     length = 0.0
     for j in range(len(direction)):
         serving = 0

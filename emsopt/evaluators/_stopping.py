@@ -1,4 +1,4 @@
-"""Ways to stop a search: time limits, Ctrl-C within compiled code, and HiGHS, which notices neither in time."""
+"""Stop a search by a time limit or Ctrl-C, also within compiled code and HiGHS, which react to these too late."""
 
 import signal
 import threading
@@ -13,15 +13,15 @@ import numpy as np
 from ..errors import _validate
 from ..errors._types import FloatArray
 
-SLICE = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
+FIRST_RUN = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
 NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C
 
-_held: list[int] = []
-"""Ctrl-C that came in the main thread during a search."""
+_delayed_interrupts: list[int] = []
+"""Signals of Ctrl-C that came in the main thread during a search."""
 
 
-def ends(time_limit: float | None) -> float:
-    """Return when a time limit (s) that starts now ends, by `time.monotonic`; infinity without a limit."""
+def end_time(time_limit: float | None) -> float:
+    """Return when a time limit (s) that starts now is over, in seconds of `time.monotonic`; infinity for None."""
     return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
 
 
@@ -32,37 +32,37 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
         yield  # only the main thread gets signals, and another's handler is respected
         return
-    signal.signal(signal.SIGINT, lambda number, frame: _held.append(number))
+    signal.signal(signal.SIGINT, lambda number, frame: _delayed_interrupts.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        came = len(_held)
-        _held.clear()
+        came = len(_delayed_interrupts)
+        _delayed_interrupts.clear()
     if came:
         raise KeyboardInterrupt
 
 
 def check_ctrl_c() -> None:
     """Raise KeyboardInterrupt if a Ctrl-C was delayed."""
-    if _held and threading.current_thread() is threading.main_thread():
+    if _delayed_interrupts and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 
 
 def integer_program(
     costs: FloatArray, rows: list[Any], whole: Any, low: Any, high: Any, end: float, gap: float = 0.0
 ) -> tuple[FloatArray | None, float, bool]:
-    """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
+    """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was solved in time.
 
-    ``rows`` are the linear constraints, ``whole`` marks the integer variables, and a relative gap below ``gap`` counts
-    as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread of its
-    own, as it looks at its clock too seldom and Ctrl-C does not stop it. Python cannot exit before that thread ends:
-    each run of HiGHS is therefore short at first, and is repeated with more time as long as the limit permits.
+    ``rows`` are the linear constraints, ``whole`` marks the integer variables, and the program counts as solved if the
+    relative gap is below ``gap``. If no x is feasible, x is None, the bound infinite, and the program solved. HiGHS
+    runs in a thread of its own, as it checks its clock too seldom and Ctrl-C does not stop it. Python cannot exit
+    before that thread ends: the first run is therefore short, and later ones get more time if the limit permits.
     """
     from scipy.optimize import Bounds, milp
 
     whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
-    seconds = SLICE
+    seconds = FIRST_RUN
     while True:
         options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
         solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)

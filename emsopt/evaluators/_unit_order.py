@@ -1,8 +1,8 @@
-"""Derive the order in which each atom prefers units from the ranks that it gives to sites.
+"""The order in which each atom prefers the units of a fleet, from the ranks that it gives to sites.
 
 The place of a unit in an atom's order is the number of units that precede it. In a small fleet these are counted by
-comparing all pairs of units, for many atoms at once. In a large one, the ranks of an atom's stations are the bits of a
-long word, and those below a station's own bit are counted in one instruction.
+comparing all pairs of units, for many atoms at once. In a large one, the ranks of an atom's stations are set as bits of
+64-bit words, and the bits below a station's own are counted.
 """
 
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from ..errors._types import IntArray
 UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]
 ATOMS = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
-COMPARED = 64  # largest fleet in which comparing all pairs is faster
+MOST_COMPARED = 64  # largest fleet in which comparing all pairs is faster
 # unsigned: numba turns a mix with signed integers into floats
 ONE, SIX, WORD = np.uint64(1), np.uint64(6), np.uint64(63)
 PAIRS, FOURS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
@@ -25,21 +25,20 @@ EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @njit(cache=True, nogil=True)
 def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
-    """Return for each atom the units in its order of preference, shape (M, p).
+    """Return for each atom the units in its order of preference, γ_j1, ..., γ_jp, shape (M, p).
 
-    Row j lists unit indices, the unit that atom j prefers first (γ_j1, ..., γ_jp). ``ranks`` is
-    `City.preference_ranks`, shape (N, M); ``sites`` is the site of each unit. Units at the same site are listed by
-    index.
+    ``ranks`` is `City.preference_ranks`, shape (N, M), and ``sites``, shape (p,), the site of each unit. Units at the
+    same site are listed by index.
     """
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
-    if p <= COMPARED:
+    if p <= MOST_COMPARED:
         rows = np.zeros((p, ATOMS), ranks.dtype)
         for start in range(0, n_atoms, ATOMS):
             part = order[start : start + ATOMS]
             for i in range(p):
                 rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS]
-            _compare(rows, part)
+            _order_by_comparing(rows, part)
         return order
     units, first = _stations(sites, len(ranks))
     n_stations = len(first) - 1
@@ -50,7 +49,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
             site_ranks = ranks[sites[units[first[s]]], start : start + ATOMS]
             for j in range(len(part)):
                 columns[j, s] = site_ranks[j]
-        _count_bits(columns, units, first, len(ranks), part)
+        _order_by_counting(columns, units, first, len(ranks), part)
     return order
 
 
@@ -58,7 +57,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
 def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
     """Return the units sorted by station and index, (p,), and the start of each of S stations, with p last, (S + 1,).
 
-    Units that are all alone keep their order. Sorted by counting, as functions of numpy take seconds to compile.
+    If no two units share a station, they are not sorted.
     """
     p, n_stations = len(sites), 0
     units, first, begin = np.arange(p), np.arange(p + 1), np.zeros(n_sites + 1, np.int64)
@@ -79,7 +78,7 @@ def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
-def _compare(ranks: Ranks, order: UnitOrder) -> None:
+def _order_by_comparing(ranks: Ranks, order: UnitOrder) -> None:
     """Fill the order of a few atoms by comparing all pairs of units; ``ranks`` has shape (p, ATOMS)."""
     p = len(ranks)
     place = np.empty_like(ranks)
@@ -98,10 +97,10 @@ def _compare(ranks: Ranks, order: UnitOrder) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
+def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
     """Fill the order of a few atoms by counting bits; ``ranks`` of the stations has shape (ATOMS, S).
 
-    The units of station s are ``units`` from ``first[s]`` to ``first[s + 1]``; with one unit per station, unit s.
+    The units of station s are ``units[first[s] : first[s + 1]]``; with one unit per station, unit s.
     """
     n_stations, p = len(first) - 1, len(units)
     words, before = np.empty((2, (n_sites + 63) >> 6), np.uint64)
@@ -113,11 +112,11 @@ def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, or
         total = np.uint64(0)
         for w in range(len(words)):
             before[w] = total
-            total += _ones(words[w])
+            total += _count_ones(words[w])
         row = order[j]
         for s in range(n_stations):
             rank = np.uint64(ranks[j, s])
-            place = before[rank >> SIX] + _ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
+            place = before[rank >> SIX] + _count_ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
             row[place] = s
         if n_stations < p:  # stations become units, from the end, so that none is overwritten before it is read
             k = p
@@ -129,8 +128,8 @@ def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, or
 
 
 @njit(cache=True, nogil=True)
-def _ones(word: np.uint64) -> np.uint64:
-    """Return the number of bits that are set; the compiler makes one instruction of it."""
+def _count_ones(word: np.uint64) -> np.uint64:
+    """Return the number of bits of a word that are set."""
     word -= (word >> ONE) & PAIRS
     word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)
     word = (word + (word >> np.uint64(4))) & EIGHTS

@@ -23,14 +23,12 @@ iteration the utilisations are scaled to their known sum p ρ̄, as Larson did. 
 equations then have a residual of up to 1e-3. The paper's figures are met only with the scaling. Mean service times may
 depend on site and atom; the offered load is then updated in each step (Jarvis 1985).
 
-Limits. On random plane cities of 15 units the error is 0.02 to 0.09 min on average, nearly always too low; the
-ranking of deployments is almost that of the exact model. With 100 to 300 units the mean response is up to 3 % too low
-at loads up to 0.6; at 0.7 and 0.8 it can be 5 % too high, and 10 % or more if units are placed badly. If mean service
-times of units differ, mean costs stay accurate, but the probability that all units are busy is too high.
-`approximate_hypercube` issues an `AccuracyWarning` if the longest mean service time of a unit is more than 2 times the
-shortest, and functions that return only mean costs if it is more than 40 times the shortest. With a queue and a ratio
-of 10 or more the iteration may fail to converge. `benchmarks/RESULTS.md` has the measurements. `exact_hypercube` takes
-milliseconds up to about 12 units.
+Limits. On random plane cities of 15 units the mean response is 0.02 to 0.09 min off on average, nearly always too low;
+the ranking of deployments is almost that of the exact model. With 100 to 300 units it is up to 3 % too low at loads up
+to 0.6; at 0.7 and 0.8 it can be 5 % too high, and 10 % or more if units are placed badly. If mean service times of
+units differ, mean costs stay accurate, but the probability that all units are busy is too high. An `AccuracyWarning`
+says so if the longest is more than 2 times the shortest or, where only mean costs are returned, 40 times. With a queue
+and a ratio of 10 or more the iteration may fail to converge. `benchmarks/RESULTS.md` has the measurements.
 
 References
 ----------
@@ -51,12 +49,12 @@ from ..errors import AccuracyWarning, ConvergenceError, _validate, warn
 from ..errors._types import FloatArray, IntArray, Progress, Sites
 from ._approximate_equations import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
 from ._unit_order import unit_order
-from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
+from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable_queue_error
 
 # Largest ratios of service times at which the probability that all units are busy and the mean costs are accurate.
-EVEN, UNEVEN = 2, 40
+LOSS_RATIO, COST_RATIO = 2, 40
 # Ratios of service times, and how many times too high that probability can be at loads of 0.5 and 0.2 per unit.
-TOO_HIGH = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8, 16)
+LOSS_ERRORS = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8, 16)
 
 
 def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-10) -> Evaluation:
@@ -92,8 +90,8 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     Notes
     -----
     In fleets of more than 30 units, each atom's list of units is cut where a further unit is needed with a probability
-    below a tenth of ``tol``. Mean responses change by about as much as by ``tol`` itself, at most a few 1e-6 min with
-    the tolerance of 1e-8 that `values` and `Objective` use.
+    below a tenth of ``tol``. This changes mean responses about as much as ``tol`` itself does, at most a few 1e-6 min
+    with the tolerance of 1e-8 that `values` and `Objective` use.
 
     Examples
     --------
@@ -107,13 +105,13 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     site_rates = service_rates(sites, rates, service)
     rho, Q, blocked, wait, steps, moved = solve(order, sites, rates, service, site_rates, queue, tol)
     if steps == -1:
-        raise unstable(city, sites)
+        raise unstable_queue_error(city, sites)
     if steps == -2:
         raise ConvergenceError(
             f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol`, or use evaluator='exact' "
             "(small fleets) or 'simulation'."
         )
-    _warn_of_unequal_units(city, sites, EVEN, capacity)
+    _warn_of_unequal_units(city, sites, LOSS_RATIO, capacity)
     shares, waited, average = answer_shares(order, rho, Q), queued_shares(city, sites), twin_average(city, sites)
     if queue:
         shares = (1 - blocked) * shares + blocked * waited[:, None]  # any unit may be the next free one
@@ -121,20 +119,23 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     return Evaluation.of(city, sites, "approximate", capacity, blocked, *measures)
 
 
-def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
+def mean_cost_function(
+    city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float
+) -> Callable[..., FloatArray]:
+    """Return a function from checked deployments, (K, p), to their mean costs per answered call, (K,).
 
-    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
+    ``costs``, shape (N, M), is the cost of a unit at site i answering atom j. The function also takes ``workers`` and
+    ``progress``, as `Objective` does.
     """
     tol = _validate.positive_number(tol, "tol")
-    uneven = city.service_ratio > UNEVEN  # a bound for all deployments: most cities need no check of each
+    uneven = city.service_ratio > COST_RATIO  # a bound for all deployments: most cities need no check of each
     rates, service = city.arrival_rates / 60, city.service_times
     site_rates = service_rates(np.arange(city.n_sites), rates, service)
     arguments = city.preference_ranks, rates, service, site_rates, costs, queue, tol
 
     def values(deployments: IntArray, workers: int | None = None, progress: Progress = False) -> FloatArray:
         if uneven:
-            _warn_of_unequal_units(city, deployments, UNEVEN)
+            _warn_of_unequal_units(city, deployments, COST_RATIO)
         result = map_rows(lambda rows: mean_costs(rows, *arguments), deployments, workers, progress)
         failed = np.isnan(result)
         if np.count_nonzero(failed):  # faster than `any` for one value
@@ -149,47 +150,35 @@ def correction_factors(units: int, offered_load: float) -> FloatArray:
     """Return the correction factors Q(p, ρ̄, r) of a loss system for r = 0, ..., p-1.
 
     Q(p, ρ̄, r) is the probability that r given units are busy and another given unit is free, divided by the
-    probability ρ̄^r (1 - ρ̄) that this would have if units were busy independently (equation (2); see the module's
-    docstring).
-
-    Parameters
-    ----------
-    units : int
-        Fleet size p.
-    offered_load : float
-        Offered load of the whole fleet λ/μ, erlangs.
-
-    Returns
-    -------
-    ndarray, shape (p,)
+    probability ρ̄^r (1 - ρ̄) that this would have if units were busy independently: equation (2). ``units`` is the fleet
+    size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs; p factors are returned.
     """
     Q = np.empty(_validate.whole_number(units, "units"))
     correction(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
     return Q
 
 
-def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
-    """Warn if the mean service times of the units, over calls, differ by more than a factor ``trusted``.
+def _warn_of_unequal_units(city: City, sites: IntArray, most_ratio: int, capacity: str | None = None) -> None:
+    """Warn if the mean service times of the units, over calls, differ by more than a factor ``most_ratio``.
 
-    With ``capacity`` the warning gives the error of the probability that all units are busy; without it, it is about
-    mean costs.
+    With ``capacity`` the warning is about the probability that all units are busy, without it about mean costs.
     """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()
-    if ratio <= trusted * (1 + 1e-9):  # a ratio of exactly `trusted` must not warn because of rounding
+    if ratio <= most_ratio * (1 + 1e-9):  # a ratio of exactly `most_ratio` must not warn because of rounding
         return
     consequence = "mean costs such as the mean response may be off by more than 3 percent"
     if capacity is not None:
         name = "`queue_probability` and `mean_wait`" if capacity == "queue" else "`loss_probability`"
-        at_half, at_fifth = (np.interp(ratio, TOO_HIGH[0], times) for times in TOO_HIGH[1:])
+        at_half, at_fifth = (np.interp(ratio, LOSS_ERRORS[0], times) for times in LOSS_ERRORS[1:])
         consequence = (
             f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 per unit, "
             f"and {at_fifth:.2g} times at 0.2"
         )
-        consequence += "; `mean_response` stays within 3 percent" if ratio <= UNEVEN else ""
+        consequence += "; `mean_response` stays within 3 percent" if ratio <= COST_RATIO else ""
     warn(
         f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "
-        f"{minutes.max():.3g} min), but the approximate hypercube is accurate only up to a factor of {trusted}: "
+        f"{minutes.max():.3g} min), but the approximate hypercube is accurate only up to a factor of {most_ratio}: "
         f"{consequence}. Use evaluator='exact' (small fleets) or 'simulation'.",
         AccuracyWarning,
     )

@@ -18,48 +18,38 @@ EXACT_UP_TO = 12  # largest fleet that is evaluated exactly by default, which ta
 
 
 class _Evaluator(NamedTuple):
-    """How to evaluate one deployment, how to prepare the evaluation of many, and the options of the latter.
+    """The functions of an evaluator: for one deployment, and for the mean costs of many, with its default options."""
 
-    ``many`` takes a city, a number of units, costs, whether calls queue, and the options; it returns a function of
-    (checked deployments, workers, progress).
-    """
-
-    one: Callable[..., Evaluation]
-    many: Callable[..., Callable[..., FloatArray]]
+    evaluate: Callable[..., Evaluation]
+    mean_cost_function: Callable[..., Callable[..., FloatArray]]  # see `emsopt.evaluators.approximate`
     defaults: dict[str, Any]
 
 
-_CALLS = {"calls": 100_000, "warmup": None, "service": "exponential", "cv": None, "rng": None}
+_SIMULATION_DEFAULTS = {"calls": 100_000, "warmup": None, "service": "exponential", "cv": None, "rng": None}
 _EVALUATORS = {
-    "approximate": _Evaluator(approximate.approximate_hypercube, approximate.prepare, {"tol": 1e-8}),
-    "exact": _Evaluator(exact.exact_hypercube, exact.prepare, {"tol": 1e-10}),
-    "simulation": _Evaluator(simulation.simulate, simulation.prepare, _CALLS),
+    "approximate": _Evaluator(approximate.approximate_hypercube, approximate.mean_cost_function, {"tol": 1e-8}),
+    "exact": _Evaluator(exact.exact_hypercube, exact.mean_cost_function, {"tol": 1e-10}),
+    "simulation": _Evaluator(simulation.simulate, simulation.mean_cost_function, _SIMULATION_DEFAULTS),
 }
 
 
 @cache  # inspecting a signature takes as long as the fastest evaluations
 def _options_of(evaluator: str) -> list[list[str]]:
-    """Return the names of options for one deployment, for many, and for the parallel evaluation of many."""
+    """Return the names of the options for one deployment, for many, and for the threads that evaluate many."""
     one, _, defaults = _EVALUATORS[evaluator]
     keywords = [name for name, p in signature(one).parameters.items() if p.kind is p.KEYWORD_ONLY]
     return [keywords, ["capacity", *defaults], ["workers", "progress"]]
 
 
 def check_evaluator(evaluator: str | None, units: int) -> str:
-    """Return the name of an evaluator; raise if it is unknown.
-
-    For None it is the default: exact up to ``EXACT_UP_TO`` units, else approximate.
-    """
+    """Return the name of an evaluator; for None "exact" up to `EXACT_UP_TO` units, else "approximate"."""
     if evaluator is None:
         return "exact" if units <= EXACT_UP_TO else "approximate"
     return _validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))
 
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Split options into those for one deployment, for many, and ``workers`` and ``progress``; raise if one is unknown.
-
-    An option may be in several of the three.
-    """
+    """Return the options for one deployment, for many, and for threads; raise if one is unknown. They may overlap."""
     known = _options_of(evaluator)
     listed = dict.fromkeys(chain(*known))
     for name in options:
@@ -68,12 +58,12 @@ def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, 
     return [{name: options[name] for name in names if name in options} for names in known]
 
 
-def prepare(
+def mean_cost_function(
     city: City, units: int, costs: ArrayLike | None, evaluator: str, options: Mapping[str, Any]
 ) -> Callable[..., FloatArray]:
-    """Check costs and options once; return a function of checked deployments, shape (K, units).
+    """Return a function from checked deployments, (K, units), to their mean costs per answered call, (K,).
 
-    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
+    Costs, as in `check_costs`, and options are checked only once.
     """
     _, many, threads = split_options(evaluator, options)
     _, prepare_many, defaults = _EVALUATORS[evaluator]
@@ -103,7 +93,7 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     """
     sites = check_sites(city, sites)
     evaluator = check_evaluator(evaluator, len(sites))
-    return _EVALUATORS[evaluator].one(city, sites, **split_options(evaluator, options)[0])
+    return _EVALUATORS[evaluator].evaluate(city, sites, **split_options(evaluator, options)[0])
 
 
 def values(
@@ -130,12 +120,8 @@ def values(
     Returns
     -------
     ndarray, shape (K,)
-        Mean cost of an answered call.
-
-    Warns
-    -----
-    AccuracyWarning
-        If the evaluator is approximate and the mean service times of the units differ by more than a factor of 40.
+        Mean cost of an answered call. An `AccuracyWarning` is issued if the evaluator is approximate and the mean
+        service times of the units differ by more than a factor of 40.
 
     Examples
     --------
@@ -146,4 +132,4 @@ def values(
     """
     deployments = check_deployments(city, deployments)
     units = deployments.shape[1]
-    return prepare(city, units, costs, check_evaluator(evaluator, units), options)(deployments)
+    return mean_cost_function(city, units, costs, check_evaluator(evaluator, units), options)(deployments)

@@ -44,13 +44,13 @@ from ..errors._types import ArrayLike, FloatArray, IntArray
 from ._cover_patterns import SCALE, Patterns, within, within_km
 from ._cover_search import greedy, maximise
 from ._p_median import common_divisor
-from ._stopping import ends, integer_program, interruptible
+from ._stopping import end_time, integer_program, interruptible
 from .evaluation import LATE_MIN
 from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
 ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
-TINY = 1e-14  # shares of calls that are rounding errors
+NEGLIGIBLE_SHARE = 1e-14  # shares of calls that are rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,16 +120,11 @@ def mclp(
         Seconds after which the best sites found are returned, with the remaining gap. The first call after an
         installation compiles code, which takes some seconds more.
 
-    Returns
-    -------
-    Coverage
-        With ``sites``, ``coverage``, ``upper_bound``, ``gap``, ``proven`` and ``reached_by``. Optimal, unless the time
-        ran out. If there are several optima, any of them may be returned.
-
     Notes
     -----
-    A call that ends by itself has the same result in every run. One that its time limit ends has the best sites and the
-    best bound of the work that was done until then, which differs from run to run. Ctrl-C raises KeyboardInterrupt.
+    Any of several optima may be returned. A search that ends before its time limit has the same result in every run.
+    One that the limit ends returns the best sites and bound found until then, which differ from run to run. Ctrl-C
+    raises KeyboardInterrupt.
 
     Examples
     --------
@@ -165,11 +160,6 @@ def mexclp(
         Probability q that a unit is busy, at least 0 and below 1. Default: the offered load per unit, λ / (p μ), at
         most 0.99.
 
-    Returns
-    -------
-    Coverage
-        As for `mclp`.
-
     Examples
     --------
     >>> from emsopt import City
@@ -177,11 +167,11 @@ def mexclp(
     >>> mexclp(city, 2, threshold=6, busy_fraction=0.6)
     <Coverage: sites [1, 2], 40.00% of calls in less than 6 min, optimal>
     """
-    end = ends(time_limit)
+    end = end_time(time_limit)
     space = DeploymentSpace.of(city, units, colocation=True)
     busy_fraction = _busy_fraction(space, busy_fraction)
     threshold = _validate.positive_number(threshold, "threshold", "min")
-    reach, rates = _parts(city, threshold)
+    reach, rates = _demand_parts(city, threshold)
     groups = np.unique(city.twin_groups, return_index=True)[1]  # further twins would only add equivalent solutions
     limits = space.floors, space.capacities
     counts, bound = maximise(reach[groups], rates, busy_fraction, limits, space.units, end)
@@ -209,7 +199,8 @@ def mclp_of_points(
 ) -> Coverage:
     """Find the sites with the largest share of calls within a radius, for cities too large for a matrix of times.
 
-    Only the pairs within reach are kept, so that 20,000 sites and atoms take less than a gigabyte.
+    Only the pairs within reach are kept, so that 20,000 sites and atoms take less than a gigabyte. The ``threshold`` of
+    the result is the radius in km.
 
     Parameters
     ----------
@@ -226,11 +217,6 @@ def mclp_of_points(
     time_limit
         As for `mclp`.
 
-    Returns
-    -------
-    Coverage
-        As for `mclp`; ``threshold`` is the radius in km.
-
     Examples
     --------
     >>> places = [[0, 0], [3, 0], [10, 0]]
@@ -238,7 +224,7 @@ def mclp_of_points(
     >>> found.sites.tolist(), round(found.coverage, 3)
     ([2], 0.571)
     """
-    end = ends(time_limit)
+    end = end_time(time_limit)
     sites = _validate.real_array(site_locations, "site_locations", (None, 2))
     atoms = _validate.real_array(atom_locations, "atom_locations", (None, 2))
     calls = _validate.real_array(demand, "demand", (len(atoms),), low=0)
@@ -284,20 +270,14 @@ def malp(
     reliability : float
         Smallest probability that a unit in reach is free, above 0 and below 1.
     busy_fraction : float or "local", optional
-        A number is the same q for all units, their first version (MALP I); by default the offered load per unit, as in
-        `mexclp`. With "local", their second version (MALP II), q is estimated around each atom: the work that comes
-        from its neighbourhood in erlangs, divided by n. Its neighbourhood has the atoms that the site closest to the
-        atom reaches in time; where all atoms are sites, these are the atoms within the threshold of it.
-
-    Returns
-    -------
-    Coverage
-        As for `mclp`; ``needed`` has the least n of each atom.
+        A number is the same q for all units (MALP I); by default the offered load per unit, as in `mexclp`. With
+        "local" (MALP II), q is estimated around each atom: the work (erlangs) from its neighbourhood, divided by n. The
+        neighbourhood of an atom has the atoms that the site closest to it reaches in time.
 
     Notes
     -----
-    Take the first version if all units are about equally busy, and "local" if demand is concentrated: it asks for more
-    units in the centre and for fewer at the edge. The number needed at an atom then depends on demand and times only.
+    Use a number if all units are about equally busy, and "local" if demand is concentrated: it requires more units in
+    the centre and fewer at the edge. The number needed at an atom then depends on demand and times only.
 
     Examples
     --------
@@ -306,7 +286,7 @@ def malp(
     >>> malp(city, 3, threshold=6, reliability=0.9, busy_fraction=0.3)
     <Coverage: sites [1, 2, 2], 57.14% of calls by 2 units in less than 6 min, optimal>
     """
-    end = ends(time_limit)
+    end = end_time(time_limit)
     space = DeploymentSpace.of(city, units, colocation=True)
     threshold = _validate.positive_number(threshold, "threshold", "min")
     reliability = _validate.probability(reliability, "reliability")
@@ -345,7 +325,8 @@ def double_standard(
     """Find the sites with the largest share of calls reached by two units, under two standards.
 
     Gendreau, Laporte and Semet (1997): all atoms must be reached in less than ``outer`` minutes, and at least the
-    share ``share`` of calls in less than ``threshold`` minutes.
+    share ``share`` of calls in less than ``threshold`` minutes. Raise if no deployment of the fleet meets both
+    standards, or none was found in time.
 
     Parameters
     ----------
@@ -358,16 +339,6 @@ def double_standard(
     share : float
         Least share of calls that is reached by one unit in less than ``threshold`` minutes, from 0 to 1.
 
-    Returns
-    -------
-    Coverage
-        As for `mclp`; ``coverage`` is the share of calls reached by two units or more.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or no deployment of the fleet meets both standards, or none was found in time.
-
     Examples
     --------
     >>> from emsopt import City
@@ -375,7 +346,7 @@ def double_standard(
     >>> double_standard(city, 3, threshold=6, outer=8, share=0.8)
     <Coverage: sites [1, 2, 2], 57.14% of calls by 2 units in less than 6 min, optimal>
     """
-    end = ends(time_limit)
+    end = end_time(time_limit)
     space = DeploymentSpace.of(city, units, colocation=True)
     threshold = _validate.positive_number(threshold, "threshold", "min")
     outer = _validate.finite_number(outer, "outer", low=threshold)
@@ -406,7 +377,7 @@ def _program(
 
     ``standards`` are the pairs in reach before the longer threshold and the share of calls to be reached by one unit.
     Variables are the units n_g of each group, y_j, whether atom j has the units needed, and with ``standards`` z_j,
-    whether one unit reaches it. If there is no solution, the units are None, and the bound is infinite if none exists.
+    whether one unit reaches it. If no solution was found, the units are None; if none exists, the bound is infinite.
     """
     import scipy.sparse as sp
     from scipy.optimize import LinearConstraint
@@ -440,7 +411,7 @@ def _program(
 def _coverage(
     space: DeploymentSpace, counts: IntArray, bound: float, needed: IntArray, threshold: float, q: float
 ) -> Coverage:
-    """Return the coverage of a deployment, given by its units in each twin group, with an upper bound."""
+    """Return the `Coverage` of a deployment, given by its units in each twin group, with an upper ``bound``."""
     city, sites = space.city, space.deployment(counts)
     reached_by = (city.response_times[sites] < threshold).sum(axis=0)
     coverage = float(city.demand_shares @ (reached_by >= needed))
@@ -449,7 +420,7 @@ def _coverage(
 
 
 def _busy_fraction(space: DeploymentSpace, given: float | None) -> float:
-    """Return the busy fraction given, checked, or by default the offered load per unit."""
+    """Return the busy fraction ``given``, or for None the offered load per unit; raise unless in [0, 1)."""
     q = min(space.city.offered_load(space.units), BUSIEST) if given is None else given
     q = _validate.positive_number(q, "busy_fraction", zero=True)
     if q >= 1:
@@ -457,17 +428,17 @@ def _busy_fraction(space: DeploymentSpace, given: float | None) -> float:
     return q
 
 
-def _parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
-    """Return which sites reach each of L parts of the demand in time, (N, L), and the parts' calls per hour, (L,).
+def _demand_parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
+    """Divide the demand into L parts; return which sites reach each in time, (N, L), and its calls per hour, (L,).
 
-    The parts are the atoms. If times vary, an atom is divided: with π_1 > π_2 > ... the probabilities that sites are
-    there in time, a part of π_k - π_(k+1) is reached by the sites of probability π_k or more. The best of several sites
-    then covers its probability, the sum of its parts.
+    The parts are the atoms. If times vary, an atom is divided: with π_1 > π_2 > ... the probabilities that sites reach
+    it in time, a part of π_k - π_(k+1) is reached by the sites of probability π_k or more. The share covered by several
+    sites is then the largest of their probabilities.
     """
     if city.response_law is None:
         return within(city.response_times, threshold), city.arrival_rates
     late = late_probability(city, threshold)
     levels = np.sort(late, axis=0)
     parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
-    rank, atom = np.nonzero(parts > TINY * city.total_rate)
+    rank, atom = np.nonzero(parts > NEGLIGIBLE_SHARE * city.total_rate)
     return within(late, np.nextafter(levels[rank, atom], np.inf), atom), parts[rank, atom]  # `within` is strict

@@ -1,4 +1,4 @@
-"""Evaluate every deployment of a fleet, or all near one: the optimum, its ties, and alternatives almost as good."""
+"""Evaluate every deployment of a fleet, or all within a few moves of one: the optimum, its ties, and alternatives."""
 
 from __future__ import annotations
 
@@ -34,16 +34,6 @@ class Enumeration:
         Deployments. Those that differ only in the choice among interchangeable sites are listed once.
     values : ndarray, shape (K,)
         Value of each deployment: the objective's metric, smaller is better.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> everything = eo.evaluators.evaluate_all(city, 2)
-    >>> everything.sites.tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    >>> everything.best.sites.tolist()
-    [1, 2]
     """
 
     objective: Objective
@@ -89,12 +79,12 @@ class Enumeration:
         Parameters
         ----------
         k : int
-            Number of deployments to return; fewer if there are not so many.
+            Number of deployments; fewer are returned if there are not so many.
         threshold : float
             Minutes from which a response counts as late.
         apart : int
-            Minimum number of units that would have to move to turn any of these deployments into another; a larger
-            number gives more varied choices. Deployments that are too similar to a better one are skipped.
+            Minimum number of units that would have to move to turn any of these deployments into another. Deployments
+            that are too similar to a better one are skipped.
 
         Returns
         -------
@@ -153,28 +143,22 @@ def evaluate_all(
     metric: Metric = "mean_response",
     **options: Any,
 ) -> Enumeration:
-    """Evaluate every allowed deployment of a fleet.
+    """Evaluate every allowed deployment of a fleet; raise if there are more than 20 million.
 
     Parameters
     ----------
     city, units, evaluator, metric, **options
         As in `Objective`.
 
-    Returns
-    -------
-    Enumeration
-
-    Raises
-    ------
-    InputError
-        If there are more than 20 million deployments, or the fleet does not fit the sites.
-
     Examples
     --------
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> evaluate_all(city, 2, "exact")
+    >>> everything = evaluate_all(city, 2, "exact")
+    >>> everything
     <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.525, unique>
+    >>> everything.sites.tolist(), everything.best.sites.tolist()
+    ([[0, 1], [0, 2], [1, 2]], [1, 2])
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options))
 
@@ -182,7 +166,7 @@ def evaluate_all(
 def enumerate_objective(objective: Objective, progress: Progress = False) -> Enumeration:
     """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged.
 
-    A noisy objective is given one seed, so that all deployments get the same calls.
+    All deployments get the same simulated calls, even if the objective is noisy.
     """
     total = objective.space.count  # computed without listing them, which could exhaust the memory
     if total > MOST_DEPLOYMENTS:
@@ -194,10 +178,7 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
 
 
 def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
-    """Evaluate every allowed deployment within a few moves of a given one.
-
-    This finds the alternatives to the result of a search if there are too many deployments for `evaluate_all`. A better
-    deployment that differs in more units is not found.
+    """Evaluate every allowed deployment within a few moves of a given one, such as the result of a search.
 
     Parameters
     ----------
@@ -207,10 +188,6 @@ def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumera
         The given deployment, which is evaluated too.
     moves : int
         Maximum number of units that are relocated.
-
-    Returns
-    -------
-    Enumeration
 
     Examples
     --------
@@ -231,10 +208,10 @@ def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumera
 
 
 def _evaluate(objective: Objective, sites: IntArray, progress: Progress = False) -> Enumeration:
-    """Return the values of deployments, shape (K, p); a noisy objective gets the same simulated calls for all."""
+    """Return the `Enumeration` of deployments, shape (K, p); simulations send the same calls to all of them."""
     if objective.noisy:
         rng = _validate.generator(objective.options.get("rng"))
-        objective = objective.seeded(int(rng.integers(2**63)))
+        objective = objective.with_seed(int(rng.integers(2**63)))
     # Without a bar, `progress` is left out: False would override the option given to the objective.
-    found = objective.ready(sites, progress=progress) if progress else objective.ready(sites)
+    found = objective.value_function(sites, progress=progress) if progress else objective.value_function(sites)
     return Enumeration(objective, sites, found)

@@ -29,10 +29,9 @@ NEGLIGIBLE = 1e-10  # share of calls below which a pair of unit and atom is left
 class Evaluation:
     """Performance of one deployment.
 
-    Response time is turnout plus travel time of the unit that answers. If calls can queue, the wait for a free unit
-    comes before it and is reported separately, in ``mean_wait``. If times vary (`City.travel_cv`), late fractions and
-    percentiles are those of the varying times: their distribution is a mixture over pairs of unit and atom, which a
-    simulation draws from. Means are not changed by the variation.
+    Response time is turnout plus travel time of the unit that answers. The wait for a free unit, if calls can queue, is
+    not part of it; see ``mean_wait``. If times vary (`City.travel_cv`), late fractions and percentiles are those of the
+    varying times: a mixture over pairs of unit and atom, from which a simulation draws. Means do not change.
 
     Attributes
     ----------
@@ -67,8 +66,7 @@ class Evaluation:
     intervals : mapping of str to (float, float)
         Confidence intervals of simulated measures, by name of the measure; empty for the other evaluators.
     calibrated : bool
-        Whether the exact model used mean service times that were calibrated, as they depend on the place of the call:
-        its values are then approximate.
+        Whether the exact model had to calibrate mean service times that depend on the atom, and is approximate.
     law : ResponseLaw, optional
         How the response times of the pairs vary around ``response_times``; None if they do not.
     answers : AnsweredCalls, optional
@@ -108,10 +106,10 @@ class Evaluation:
     def of(
         cls, city: City, sites: IntArray, evaluator: str, capacity: str, blocked: float, *measures: Any
     ) -> Evaluation:
-        """Build the evaluation of a deployment, with names, times and shares taken from the city.
+        """Return the evaluation of a deployment, with names, times and shares taken from the city.
 
-        ``blocked`` is the probability that a call finds every unit busy. ``measures`` are the fields that the evaluator
-        computed, from ``utilizations`` to ``residual``.
+        ``blocked`` is the probability that a call finds every unit busy. ``measures`` are the values of the fields from
+        ``utilizations`` to ``residual``, in their order.
         """
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
@@ -145,20 +143,11 @@ class Evaluation:
     @overload
     def late_fraction(self, threshold: ArrayLike) -> float | FloatArray: ...
     def late_fraction(self, threshold: ArrayLike) -> float | FloatArray:
-        """Fraction of answered calls whose response takes ``threshold`` minutes or more.
+        """Return the fraction of answered calls whose response takes ``threshold`` minutes or more.
 
-        It is the sum of demand share times dispatch fraction over all pairs of unit and atom whose response time is at
-        least the threshold: equation (22) of the first version of "Optimizing Server Locations in Spatial Queues". If
-        times vary, each pair counts with the probability that its response takes so long.
-
-        Parameters
-        ----------
-        threshold : float or array_like, shape (k,)
-            Minutes from the dispatch of a unit; the time in queue is not included.
-
-        Returns
-        -------
-        float, or ndarray of shape (k,)
+        For thresholds of shape (k,), k fractions are returned. The time in queue is not included. A pair of unit and
+        atom is late if its response time is at least the threshold: equation (22) of the first version of "Optimizing
+        Server Locations in Spatial Queues". If times vary, each pair counts with its probability of being late.
         """
         single = not np.iterable(threshold) or isinstance(threshold, str)  # a text is refused below as one threshold
         given: Any = [threshold] if single else threshold
@@ -167,24 +156,10 @@ class Evaluation:
         return float(late[0]) if single else late
 
     def atom_late(self, threshold: float) -> FloatArray:
-        """Return the fraction of each atom's answered calls whose response takes ``threshold`` minutes or more.
+        """Return the fraction of each atom's answered calls that take ``threshold`` minutes or more, shape (M,).
 
-        The mean weighted by `demand_shares` is `late_fraction`. The time in queue is not included. In a simulation of
-        times that vary, an atom without an answered call has the probability expected of it.
-
-        Parameters
-        ----------
-        threshold : float
-            Minutes, at least 0.
-
-        Returns
-        -------
-        ndarray, shape (M,)
-
-        Raises
-        ------
-        InputError
-            If ``threshold`` is not a number of at least 0.
+        The time in queue is not included. In a simulation of times that vary, an atom without an answered call gets its
+        expected late fraction instead, and `late_fraction` leaves it out. Raise unless ``threshold`` is at least 0.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
         expected = (self.dispatch_fractions * self._pairs_late(threshold)).sum(axis=0)
@@ -223,17 +198,17 @@ class Evaluation:
     def late_interval(self, threshold: float) -> tuple[float, float]:
         """Return the confidence interval of `late_fraction` for one threshold (min), from batch means of a simulation.
 
-        Raise unless the evaluator is the simulation; its ``level`` is the confidence level.
+        The confidence level is the simulation's ``level``. Raise if this is not an evaluation by simulation.
         """
         estimate = self.late_fraction(positive_number(threshold, "threshold", "min", zero=True))
         return self._simulated_answers.late_interval(estimate, threshold, self.demand_shares)
 
     def percentile_interval(self, q: float) -> tuple[float, float]:
-        """Return the confidence interval of `percentile` (min) from a simulation.
+        """Return the confidence interval of `percentile` (min); raise if this is not an evaluation by simulation.
 
         Its ends are the percentiles at the ends of the confidence interval of ``q`` (Woodruff, R. S. 1952, Confidence
         intervals for medians and other position measures, Journal of the American Statistical Association 47(260),
-        635-646). Raise unless the evaluator is the simulation.
+        635-646).
         """
         t = self.percentile(q)
         low, high = self._simulated_answers.late_interval(1 - q / 100, t, self.demand_shares)
@@ -251,7 +226,7 @@ class Evaluation:
 
     @property
     def _is_mixture(self) -> bool:
-        """Whether the response times are a mixture of continuous distributions, not a list of times with shares."""
+        """Whether response times are a mixture of continuous distributions instead of a finite list of times."""
         return self.law is not None and self.answers is None  # a simulation lists the times it drew
 
     def _late(self, thresholds: FloatArray) -> FloatArray:
@@ -277,10 +252,10 @@ class Evaluation:
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times (min), ascending, and their shares of the answered calls.
+        """Response times (min), ascending, and their shares of the answered calls, shapes (n,).
 
-        They are those of all pairs of unit and atom, or, if times vary, those drawn in a simulation, in which atoms
-        without an answered call are left out.
+        The times are those of all pairs of unit and atom or, if times vary, those drawn in a simulation, without the
+        atoms of which no call was answered.
         """
         if self.law is not None and self.answers is not None:
             # Each atom counts by its known share of the demand, not by how many calls it happened to have.
@@ -312,9 +287,9 @@ class Evaluation:
         )
 
     def atoms_frame(self) -> pd.DataFrame:
-        """Return one row per atom: its share of all calls, its mean response (min), and who answers most of its calls.
+        """Return one row per atom: its share of all calls, its mean response (min), and ``answered_most_by``.
 
-        ``answered_most_by`` is the name of the site of the unit that answers most of them.
+        The last is the name of the site of the unit that answers most of its calls.
         """
         import pandas as pd
 
@@ -368,7 +343,7 @@ def is_queue(capacity: str) -> bool:
     return choice(capacity, "capacity", ("loss", "queue")) == "queue"
 
 
-def unstable(city: City, sites: IntArray) -> UnstableQueueError:
+def unstable_queue_error(city: City, sites: IntArray) -> UnstableQueueError:
     """Return the error for a queue that grows without bound, with units at these sites."""
     return UnstableQueueError(
         f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} "
@@ -380,7 +355,7 @@ def unstable(city: City, sites: IntArray) -> UnstableQueueError:
 def twin_average(city: City, sites: IntArray) -> FloatArray:
     """Return the matrix, shape (p, p), that averages over units at the same site or at interchangeable sites.
 
-    Its product with a vector of one number per unit replaces each number by the mean over the units of its twin group.
+    Multiplied by a vector with one number per unit, it replaces each number by the mean over the unit's twin group.
     """
     groups = city.twin_groups[sites]
     same = groups[:, None] == groups
@@ -390,8 +365,8 @@ def twin_average(city: City, sites: IntArray) -> FloatArray:
 def queued_shares(city: City, sites: IntArray) -> FloatArray:
     """Return the share of queued calls that each unit answers, shape (p,).
 
-    A queued call goes to whichever unit is free next. The share of a unit is therefore proportional to 1 / (its mean
-    service time), where the mean is over all calls.
+    A queued call goes to the unit that is free next, so the share of a unit is proportional to its service rate,
+    1 / (its mean service time over all calls).
     """
     free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
     return free_rate / free_rate.sum()

@@ -40,11 +40,11 @@ from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import ConvergenceError, InputError, _validate
 from ..errors._types import FloatArray, IntArray, Sites
-from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
-from .evaluation import Evaluation, is_queue, unstable
+from ._exact_in_blocks import TUNE_EVERY, call_rates, fits_blocks, level_scale, relax, relaxation_factor
+from .evaluation import Evaluation, is_queue, unstable_queue_error
 
 MOST_UNITS = 30  # two vectors of 2^30 states take 17 GB
-LARGE = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
+MANY_STATES = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
 MAX_SWEEPS = 5000
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
@@ -76,7 +76,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     Raises
     ------
     InputError
-        If there are more states than for 30 units at different sites.
+        If there are more than 2^30 states, as many as of 30 units at different sites.
     UnstableQueueError, ConvergenceError
         As in `approximate_hypercube`.
 
@@ -84,8 +84,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     -----
     The balance equations are solved by successive over-relaxation. After each sweep the probabilities are rescaled for
     each number of busy units. Every additional unit doubles the work: 20 units take about 1.3 seconds of CPU time,
-    which all cores share, 24 units some 28 and 0.5 GB, 30 units 25 minutes and 17 GB. `approximate_hypercube` and
-    `simulate` take larger fleets.
+    which all cores share, 24 units some 28 and 0.5 GB, 30 units 25 minutes and 17 GB.
 
     Examples
     --------
@@ -102,24 +101,23 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
 
-def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
-
-    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
-    """
+def mean_cost_function(
+    city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float
+) -> Callable[..., FloatArray]:
+    """Return a function from checked deployments, (K, p), to mean costs, (K,), as `approximate.mean_cost_function`."""
     tol = _validate.positive_number(tol, "tol")
 
-    def one(sites: IntArray) -> float:
+    def mean_cost(sites: IntArray) -> float:
         (shares, *_), _, stations = _solve_city(city, sites, queue, tol)
         return city.demand_shares @ (shares * costs[stations]).sum(axis=0)
 
-    return partial(map_rows, lambda rows: [one(sites) for sites in rows])
+    return partial(map_rows, lambda rows: [mean_cost(sites) for sites in rows])
 
 
 def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
     """Return the solution of `_solve`, the station of each unit, shape (p,), and a site of each station, shape (G,).
 
-    A station is a set of units at the same site or at interchangeable sites.
+    Units at interchangeable sites count as units of one station.
     """
     _, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
     by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first, as `_sweep` needs
@@ -135,10 +133,10 @@ def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_
     ranked = place[city.preferred_order]
     order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))  # each atom ranks each station once
     service = np.ascontiguousarray(city.service_times[stations])
-    solve = _solve_large if fits(counts) and np.prod(counts + 1) >= LARGE else _solve
+    solve = _solve_large if fits_blocks(counts) and np.prod(counts + 1) >= MANY_STATES else _solve
     solution = solve(order, city.arrival_rates / 60, counts, service, queue, tol)
     if solution[5] == -1:
-        raise unstable(city, sites)
+        raise unstable_queue_error(city, sites)
     if solution[5] == -2:
         raise ConvergenceError(f"the exact hypercube did not converge to the tolerance {tol:g}. Raise `tol`.")
     return solution, station, stations
@@ -175,7 +173,9 @@ def _solve(
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
         residual = _sweep(P, chain, 0.0)  # again, as the levels were scaled after the last sweep
-        blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        blocked, wait, change = _measure_and_calibrate(
+            P, counts, mu, order, rates, service, queue, shares, busy, queued
+        )
         if change < max(tol, 1e-10):  # rounding keeps the change from falling further
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, blocked, wait, -2, residual
@@ -184,7 +184,7 @@ def _solve(
 def _solve_large(
     order: IntArray, rates: FloatArray, counts: IntArray, service: FloatArray, queue: bool, tol: float
 ) -> _Solution:
-    """Solve the balance equations as `_solve` does, in blocks and on all cores."""
+    """Solve the balance equations as `_solve` does, in blocks on all cores, which is faster for many states."""
     total, calls, P, sweeps = rates.sum(), call_rates(order, rates), np.ones(np.prod(counts + 1)), 0
     mu = total / (service * rates).sum(axis=1)
     shares, busy, queued = np.empty(service.shape), np.empty(len(counts)), np.empty(len(counts))
@@ -195,14 +195,16 @@ def _solve_large(
         if taken < 0:
             break
         sweeps += taken
-        blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        blocked, wait, change = _measure_and_calibrate(
+            P, counts, mu, order, rates, service, queue, shares, busy, queued
+        )
         if change < max(tol, 1e-10):
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, 0.0, 0.0, -2, 0.0
 
 
 @njit(cache=True, nogil=True)
-def _outcome(
+def _measure_and_calibrate(
     P: FloatArray,
     counts: IntArray,
     mu: FloatArray,
@@ -214,10 +216,10 @@ def _outcome(
     busy: FloatArray,
     queued: FloatArray,
 ) -> tuple[float, float, float]:
-    """Fill the shares and busy fractions of `_solve` from the solved equations, and calibrate ``mu`` to the calls.
+    """Fill shares, busy fractions and queued shares from P, and calibrate ``mu`` to the calls that units answer.
 
     Returns the loss or queueing probability, the mean wait (min), and the largest relative change of a mean service
-    time, which is rounding unless service times depend on the atom.
+    time, a rounding error unless service times depend on the atom.
     """
     total, fastest = rates.sum(), (counts * mu).sum()  # Σ c_g μ_g, all units busy
     queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
@@ -244,7 +246,7 @@ def _outcome(
 
 
 @njit(cache=True, nogil=True)
-def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
+def _remove_bit(mask: np.uint64, g: np.uint64) -> np.uint64:
     """Remove bit ``g`` from a mask and shift the higher bits down by one."""
     low = (ONE << g) - ONE
     return (mask & low) | ((mask >> (g + ONE)) << g)
@@ -254,16 +256,15 @@ def _without(mask: np.uint64, g: np.uint64) -> np.uint64:
 def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> FloatArray:
     """Return the rates T_g(S) of calls sent to station g while the stations in S are full, shape (G, 2^(G-1)).
 
-    There is one row per station g and one column per set S of the other stations. A call of atom j goes to g if g is
-    not full and all stations that j prefers to g are. T_g(S) is therefore the sum of λ_j over the atoms whose stations
-    preferred to g all lie in S; a subset-sum (zeta) transform computes it for all S.
+    Columns are sets S of the other stations. T_g(S) is the sum of λ_j over the atoms whose stations preferred to g all
+    lie in S; a subset-sum (zeta) transform computes it for all S.
     """
     half = 1 << (n_stations - 1)
     T = np.zeros((n_stations, half))
     for j in range(len(rates)):
         preferred = np.uint64(0)
         for g in order[j]:
-            T[g, _without(preferred, np.uint64(g))] += rates[j]
+            T[g, _remove_bit(preferred, np.uint64(g))] += rates[j]
             preferred |= ONE << np.uint64(g)
     for bit in range(n_stations - 1):
         halves = T.reshape(n_stations, half >> (bit + 1), 2, 1 << bit)
@@ -275,8 +276,8 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
 def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
     """Advance ``busy`` to the next block of states like an odometer; return the change in the mask of full stations.
 
-    ``busy`` holds the number of busy units of each station. The stations below ``bits`` vary within a block and are not
-    changed. Bit g of the mask is set if all units of station g are busy.
+    ``busy``, shape (G,), has the number of busy units at each station; those below ``bits`` vary within a block and are
+    not changed. Bit g of the mask is set if station g is full.
     """
     full = np.int64(0)
     for g in range(bits, len(counts)):
@@ -292,7 +293,7 @@ def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _departures(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, mu: FloatArray) -> None:
-    """Fill the total service rate, Σ_g n_g(b) μ_g, and the number of busy units of each state."""
+    """Fill the total service rate, Σ_g n_g(b) μ_g (1/min), and the number of busy units of each state b."""
     busy = np.zeros(len(counts), dtype=np.int64)
     for b in range(len(leave)):
         leave[b], level[b] = 0.0, busy.sum()
@@ -305,10 +306,9 @@ def _departures(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, m
 def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
     """Relax the balance equation of every state in turn, in place; return their error relative to the total flow.
 
-    The probability P(b) becomes P(b) + omega · (inflow / outflow rate - P(b)), at least 0. The error is the sum of
-    |inflow - outflow| over the states, divided by the sum of the inflows. With ``omega`` = 0 nothing changes, and the
-    return value is the residual. A block holds the states that differ only in the first few stations, each with one
-    unit, so that the flow from other blocks is a vector operation.
+    The probability P(b) becomes P(b) + omega · (inflow / outflow rate - P(b)), at least 0; with ``omega`` = 0 nothing
+    changes. The error is the sum of |inflow - outflow| over the states, divided by the sum of the inflows. States that
+    differ only in the first few stations, each with one unit, form a block, for vector operations.
     """
     counts, strides, dispatch, mu, leave, total = chain
     bits, n_stations, last = min((counts == 1).sum(), 5), len(counts), len(P) - 1  # single units come first
@@ -321,7 +321,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
         for g in range(bits, n_stations):
             n = busy[g]
             if n > 0:  # entered when a call came to g
-                rates = dispatch[g, _without(np.uint64(full), np.uint64(g)) :][:size]
+                rates = dispatch[g, _remove_bit(np.uint64(full), np.uint64(g)) :][:size]
                 below = P[start - strides[g] :][:size]
                 for k in range(size):
                     inflow[k] += rates[k] * below[k]
@@ -334,7 +334,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
             b, come = start + k, inflow[k]
             for g in range(bits):
                 if (k >> g) & 1:
-                    others = _without(np.uint64(full + k), np.uint64(g))
+                    others = _remove_bit(np.uint64(full + k), np.uint64(g))
                     come += dispatch[np.uint64(g), others] * P[np.uint64(b - (1 << g))]  # unsigned: no check below 0
                 else:
                     come += mu[g] * P[np.uint64(b + (1 << g))]
@@ -348,10 +348,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int16], tol: float) -> int:
-    """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps.
-
-    The number is -1 if they do not hold after `MAX_SWEEPS` sweeps.
-    """
+    """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps, -1 if `MAX_SWEEPS` fail."""
     leave, total = chain[4], chain[5]
     _rescale_levels(P, leave, level, total)  # a first guess that balances the flow between levels
     omega, before = 1.0, 1.0
@@ -363,7 +360,7 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int16], tol: float) -
         if sweep % TUNE_EVERY == 1:
             before = wrong
         elif sweep % TUNE_EVERY == 0:
-            omega = tuned(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
+            omega = relaxation_factor(omega, (wrong / before) ** (1 / (TUNE_EVERY - 1)))
     return -1
 
 
@@ -396,11 +393,8 @@ def _measure(
     """Fill the busy fraction of each station's units, and the probability that each station answers a call at once.
 
     ``P`` divided by ``norm`` gives the probabilities of the states, except for the last, in which all units are busy:
-    its probability, including calls that wait, is ``blocked``.
-
-    ``shares`` holds the probability that station g answers a call of atom j at once, not yet divided by its sum over g.
-    With S the first k stations in the order of atom j, F(S) is the probability that all of them are full. The next
-    station answers with probability F(S) - F(S + next).
+    its probability, including calls that wait, is ``blocked``. With S the first k stations in the order of atom j, and
+    F(S) the probability that all of them are full, the next station answers with probability F(S) - F(S + next).
     """
     n_stations = len(counts)
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)

@@ -21,7 +21,7 @@ from ..city.deployment_space import DeploymentSpace
 from ..errors._types import IntArray
 from ._interchange import matrix_costs
 from ._p_median import common_divisor, minimise
-from ._stopping import ends
+from ._stopping import end_time
 from .by_name import evaluate
 
 
@@ -96,15 +96,10 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
         Seconds after which the best sites found are returned, with the remaining gap. The first call after an
         installation compiles code, which takes some seconds more.
 
-    Returns
-    -------
-    Location
-        With ``sites``, ``objective`` (min), ``lower_bound``, ``gap``, ``proven`` and ``assignment``. Optimal, unless
-        the time ran out. If there are several optima, any of them may be returned. Among interchangeable sites, those
-        with the lowest indices are used.
-
     Notes
     -----
+    Any of several optima may be returned; of interchangeable sites, those with the lowest indices are used.
+
     The method is a Lagrangian branch and bound. Its tolerance is 1e-10 of the mean response from random sites; if times
     and demand are whole multiples of some number, it is the least difference that two deployments can have. It takes
     milliseconds for a city of 70 atoms and about a second for a thousand sites and atoms. Times without geometry (such
@@ -119,7 +114,7 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     >>> p_median(city, 2).assignment.tolist()
     [1, 1, 2]
     """
-    space, end = DeploymentSpace.of(city, units), ends(time_limit)
+    space, end = DeploymentSpace.of(city, units), end_time(time_limit)
     listed, counts = np.flatnonzero(space.site_capacities), np.flatnonzero(city.demand_shares)
     times = city.response_times[np.ix_(listed, counts)]
     numbers = dict[bytes, int]()  # of stations: sites with equal rows are one, which the search need not tell apart
@@ -134,15 +129,15 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     costs = matrix_costs(times, city.demand_shares[counts])
     chosen, bound = minimise(costs, stations, forced, grain, end)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)  # pinned sites keep their own index
-    return _location(city, space.filled(sites), bound)
+    return _location(city, space.fill(sites), bound)
 
 
 def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = None, **options: Any) -> Bounds:
     """Bound the smallest mean response of a fleet from below and above.
 
-    The lower bound is the p-median optimum, the upper bound the mean response of the p-median deployment (Theorem 2 and
-    Lemma 3 of "Optimizing Server Locations in Spatial Queues"). The lower bound holds for any load and evaluator. The
-    upper bound is as accurate as its evaluator; the approximate one is slightly too low.
+    The lower bound, for any load and evaluator, is the p-median optimum. The upper bound is the mean response of the
+    p-median deployment, as accurate as its evaluator. See Theorem 2 and Lemma 3 of "Optimizing Server Locations in
+    Spatial Queues".
 
     Parameters
     ----------
@@ -152,11 +147,6 @@ def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = Non
         Evaluator of the p-median deployment. Default: exact up to 12 units, else approximate.
     **options
         Passed to the evaluator, such as ``capacity``.
-
-    Returns
-    -------
-    Bounds
-        With ``lower`` and ``upper`` (min), ``sites`` and ``evaluator``.
 
     Examples
     --------
@@ -172,7 +162,7 @@ def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = Non
 
 
 def _location(city: City, sites: IntArray, bound: float) -> Location:
-    """Build the `Location` of chosen sites; ``bound`` is a lower bound, or infinite if the sites are optimal."""
+    """Return the `Location` of chosen sites; ``bound`` is a lower bound (min), infinite if the sites are optimal."""
     times = city.response_times[sites]
     objective = float(city.demand_shares @ times.min(axis=0))
     bound = float(min(bound, objective))

@@ -8,9 +8,9 @@ fraction q_ij of atom j's answered calls that units at site i answer.
 ``("late", 8.0)``                              fraction of calls answered in 8 minutes or more; if times vary, c_ij is
                                                the probability of this
 
-The others are functions of an `Evaluation`. Each value then takes a whole evaluation, which is slower (St. Paul with
-nine units: 80 instead of 11 µs by the approximate model, 240 instead of 200 µs by the exact one). Methods that need a
-cost matrix, such as "gp-pm", "sparbl" and "local+", use the response times in its place.
+The others are functions of an `Evaluation` and slower (St. Paul with nine units: 80 instead of 11 µs by the approximate
+model, 240 instead of 200 µs by the exact one). Methods that need a cost matrix, such as "gp-pm", "sparbl" and "local+",
+use the response times in its place.
 
 ``("percentile", 90)``                         90th percentile of response time, min
 a function                                     any function from an `Evaluation` to a number; smaller is better, such
@@ -32,25 +32,19 @@ from ..errors._types import ArrayLike, FloatArray
 if TYPE_CHECKING:
     from .evaluation import Evaluation
 
-Single: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
-Metric: TypeAlias = "Single | Mapping[Single, float]"
+SingleMetric: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
+Metric: TypeAlias = "SingleMetric | Mapping[SingleMetric, float]"
 
 NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
-MEANS = ("mean_response", "late")
-KNOWN = (
+MEAN_METRICS = ("mean_response", "late")
+KNOWN_METRICS = (
     "'mean_response', ('late', minutes), ('percentile', q), a function of an Evaluation, or a mapping from these to "
     "weights"
 )
 
 
 def metric_costs(city: City, metric: Metric) -> FloatArray:
-    """Return the cost matrix of a metric, shape (N, M).
-
-    Raises
-    ------
-    InputError
-        If the metric is unknown or has no cost matrix, or a mix has no positive weight.
-    """
+    """Return the cost matrix of a metric, shape (N, M); raise if it is unknown, has none, or has no weight."""
     if not is_mean(metric):
         metric_function(city, metric)  # raises if the metric is unknown
         raise InputError(
@@ -67,24 +61,21 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
             return city.response_times
         case ("late", threshold):
             return late_probability(city, _validate.positive_number(threshold, "threshold", "min"))
-    raise _unknown(metric)  # such as ("late",), whose minutes are missing
+    raise _unknown_metric_error(metric)  # such as ("late",), whose minutes are missing
 
 
 def is_mean(metric: Metric) -> bool:
-    """Return whether a metric is meant as a mean over calls, which has a cost matrix; False if it is unknown."""
+    """Return whether a metric is named as a mean over calls, which has a cost matrix; its arguments are not checked."""
     if isinstance(metric, Mapping):
         return all(map(is_mean, metric))  # true of an empty mix too, which `_weights` refuses
     kind = metric[0] if isinstance(metric, tuple) and metric else metric
-    return isinstance(kind, str) and kind in MEANS
+    return isinstance(kind, str) and kind in MEAN_METRICS
 
 
 def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]:
-    """Return the metric as a function of an `Evaluation` of ``city``.
+    """Return the metric as a function of an `Evaluation` of ``city``; raise if it is unknown.
 
-    Raises
-    ------
-    InputError
-        If the metric is unknown. The function raises it if a user's own function does not return a finite number.
+    The function raises if a user's own metric does not return a finite number.
     """
     if isinstance(metric, Mapping):
         parts = [(weight, metric_function(city, part)) for part, weight in _weights(metric).items()]
@@ -101,18 +92,18 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
                 hint = f" For the {100 * q:g}th percentile pass {100 * q:g}." if q < 1 else ""
                 raise InputError(f"`q` must be a percentage from 1 to below 100; got {q:g}.{hint}")
             return lambda e: e.percentile(q)
-    raise _unknown(metric)
+    raise _unknown_metric_error(metric)
 
 
-def _unknown(metric: object) -> InputError:
-    """Return the error for an unknown metric, which lists the known ones."""
-    return InputError(f"`metric` must be {KNOWN}; got {_validate.quote(metric)}.")
+def _unknown_metric_error(metric: object) -> InputError:
+    """Return the error for an unknown metric, with the list of known ones."""
+    return InputError(f"`metric` must be {KNOWN_METRICS}; got {_validate.quote(metric)}.")
 
 
-def _weights(mix: Mapping[Single, float]) -> dict[Single, float]:
-    """Return the checked weights of a mix."""
+def _weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:
+    """Return the weights of a mix of metrics; raise unless all are at least 0, and one is above 0."""
     if not mix:
-        raise _unknown(mix)
+        raise _unknown_metric_error(mix)
     if not any(mix.values()):
         raise InputError(f"at least one weight in `metric` must be above 0; got {mix!r}.")
     return {part: _validate.positive_number(weight, f"weight of {part!r}", zero=True) for part, weight in mix.items()}

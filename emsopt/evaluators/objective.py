@@ -12,7 +12,7 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace, check_deployments, check_sites
 from ..errors import InputError
 from ..errors._types import ArrayLike, FloatArray, IntArray, Sites
-from .by_name import check_evaluator, evaluate, prepare, split_options
+from .by_name import check_evaluator, evaluate, mean_cost_function, split_options
 from .evaluation import Evaluation, is_queue
 from .metrics import Metric, is_mean, metric_costs, metric_function, metric_label
 
@@ -29,8 +29,8 @@ class Objective:
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     metric : str, tuple, callable or mapping
-        "mean_response" (min), ("late", minutes), ("percentile", q), any function of an `Evaluation`, or a weighted mix:
-        `emsopt.evaluators.metrics` says which are slower.
+        "mean_response" (min), ("late", minutes), ("percentile", q), any function of an `Evaluation`, or a weighted mix;
+        see `emsopt.evaluators.metrics`.
     **options
         Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``. Where many deployments
         are evaluated, also ``workers``, the number of threads (default: the number of cores), and ``progress``: True
@@ -90,34 +90,31 @@ class Objective:
         return float(self._count_values(check_sites(self.city, sites)[None])[0])
 
     def values(self, deployments: ArrayLike) -> FloatArray:
-        """Evaluate many deployments, shape (K, p), in parallel; return their values, shape (K,).
-
-        Each of them is counted in ``evaluations``.
-        """
+        """Evaluate many deployments, shape (K, p), in parallel and count them; return their values, shape (K,)."""
         return self._count_values(check_deployments(self.city, deployments))
 
     def _count_values(self, deployments: IntArray) -> FloatArray:
         """Return the values of checked deployments and count their evaluations; raise if their size is not p."""
         if deployments.shape[1] != self.units:
             raise InputError(f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}.")
-        result = self.ready(deployments)
+        result = self.value_function(deployments)
         self.evaluations += len(deployments)  # only now, so that an evaluation that fails is not counted
         return result
 
     @cached_property
-    def ready(self) -> Callable[..., FloatArray]:
-        """Function that maps checked deployments, shape (K, p), to their values, shape (K,), without counting them."""
+    def value_function(self) -> Callable[..., FloatArray]:
+        """Function from checked deployments, shape (K, p), to their values, shape (K,), which does not count them."""
         if is_mean(self.metric):
-            return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
+            return mean_cost_function(self.city, self.units, self.costs, self.evaluator, self.options)
         value = metric_function(self.city, self.metric)
         _, _, threads = split_options(self.evaluator, self.options)
         return partial(map_rows, lambda rows: [value(self.evaluation(sites)) for sites in rows], **threads)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Leave out the cached `ready`: it cannot be pickled, and the options of a copy may differ (see `seeded`).
-        return {name: value for name, value in vars(self).items() if name != "ready"}
+        # Leave out the cached `value_function`, which cannot be pickled; a copy may have other options (`with_seed`).
+        return {name: value for name, value in vars(self).items() if name != "value_function"}
 
-    def seeded(self, seed: int) -> "Objective":
+    def with_seed(self, seed: int) -> "Objective":
         """Return a copy that simulates the calls of one seed for every deployment; only simulations depend on it."""
         twin = copy(self)
         if self.evaluator == "simulation":

@@ -1,9 +1,9 @@
-"""Covering all atoms: with the fewest sites, or with a given fleet in the least time.
+"""Cover all atoms: with the fewest sites, or with a given fleet in the least time.
 
 `set_cover` is the location set covering problem of Toregas et al. (1971), with a second objective, backup, as Hogan and
 ReVelle (1986) proposed for covers. `p_center` is the problem of Hakimi (1964); it is solved as Minieka (1970) proposed,
-by set covers for different times. Both count atoms with calls, however many, and take mean times if times vary
-(`City.travel_cv`). Units are always free.
+by set covers for different times. In both all atoms with calls count alike, units are always free, and mean times are
+used if times vary (`City.travel_cv`).
 
 References
 ----------
@@ -26,7 +26,7 @@ from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, IntArray
 from ._cover_patterns import Patterns, reduce, within
-from ._stopping import ends, integer_program, interruptible
+from ._stopping import end_time, integer_program, interruptible
 from .evaluation import LATE_MIN
 
 
@@ -105,6 +105,8 @@ def set_cover(
 ) -> Cover:
     """Find the fewest sites from which every atom with calls is reached in less than ``threshold`` minutes.
 
+    Any of several optima may be returned. Raise if no site reaches some atom with calls in time.
+
     Parameters
     ----------
     city : City
@@ -115,17 +117,6 @@ def set_cover(
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the remaining gap.
 
-    Returns
-    -------
-    Cover
-        With ``sites``, ``units``, ``lower_bound``, ``gap``, ``proven`` and ``backup``. Optimal, unless the time ran
-        out. If there are several optima, any of them may be returned.
-
-    Raises
-    ------
-    InputError
-        If some atom with calls is reached in time from no site.
-
     Examples
     --------
     >>> from emsopt import City
@@ -133,7 +124,7 @@ def set_cover(
     >>> set_cover(city, threshold=6)
     <Cover: sites [1, 2], every call in less than 6 min, optimal>
     """
-    end = ends(time_limit)
+    end = end_time(time_limit)
     threshold = _validate.positive_number(threshold, "threshold", "min")
     backup = _validate.truth(backup, "backup")
     calls = np.flatnonzero(check_city(city).arrival_rates)
@@ -145,8 +136,8 @@ def set_cover(
             f"{threshold:g}."
         )
     reach = within(city.response_times, threshold, calls)
-    found, bound = fewest(reach, end)
-    sites = some_cover(reach) if found is None else found
+    found, bound = smallest_cover(reach, end)
+    sites = greedy_cover(reach) if found is None else found
     gap, best = len(sites) - bound, len(calls)
     if backup and not gap:  # backup is compared between covers of the fewest sites: first their number must be proven
         sites, best = _most_backup(reach, sites, end)
@@ -154,10 +145,10 @@ def set_cover(
     return Cover(sites, len(sites), threshold, bound, gap, twice, best, not gap and (not backup or twice == best))
 
 
-def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArray | None, int]:
-    """Return the fewest rows that cover all columns, None if not settled in time, and a lower bound on their number.
+def smallest_cover(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArray | None, int]:
+    """Return the fewest rows that cover all columns, or None if not solved in time, and a lower bound on their number.
 
-    With ``most``, any cover of at most ``most`` rows is returned; if more are needed, the bound is ``most`` + 1.
+    With ``most``, return any cover of at most ``most`` rows, or None and the bound ``most`` + 1 if there is none.
     """
     from scipy.optimize import LinearConstraint
 
@@ -173,8 +164,8 @@ def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArr
     return None, max(1, int(np.ceil(bound - 1e-6))) if most is None and bound > -np.inf else 1
 
 
-def some_cover(reach: Patterns) -> IntArray:
-    """Return rows that cover all columns, chosen greedily: each covers the most columns not yet covered."""
+def greedy_cover(reach: Patterns) -> IntArray:
+    """Return rows that cover all columns; each row chosen covers the most columns not yet covered."""
     left, chosen = np.ones(reach.shape[1], bool), []
     while left.any():
         chosen.append(int(np.argmax(reach @ left.astype(np.int64))))
@@ -183,7 +174,7 @@ def some_cover(reach: Patterns) -> IntArray:
 
 
 def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of ``len(sites)`` rows that reaches the most columns twice, and an upper bound on that number.
+    """Return the cover of ``len(sites)`` rows that reaches most columns at least twice, and an upper bound on these.
 
     u_j, whether column j is reached twice, need not be declared an integer, as Σ_i a_ij x_i - 1 is one.
     """
@@ -204,6 +195,8 @@ def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray
 def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | None = None) -> Center:
     """Find the sites with the shortest response to the remotest atom with calls, if every unit is always free.
 
+    Any of several optima may be returned.
+
     Parameters
     ----------
     city : City
@@ -212,12 +205,6 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the remaining gap.
 
-    Returns
-    -------
-    Center
-        With ``sites``, ``longest_response`` (min), ``lower_bound``, ``gap`` and ``proven``. Optimal, unless the time
-        ran out. If there are several optima, any of them may be returned.
-
     Examples
     --------
     >>> from emsopt import City
@@ -225,14 +212,14 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     >>> p_center(city, 1)
     <Center: sites [1], longest response 6 min, optimal>
     """
-    end = ends(time_limit)
+    end = end_time(time_limit)
     space = DeploymentSpace.of(city, units)
     listed, calls = np.flatnonzero(space.site_capacities > space.site_floors), np.flatnonzero(city.arrival_rates)
     times = city.response_times[np.ix_(listed, calls)]
     pinned = np.flatnonzero(space.site_floors)
     served = city.response_times[np.ix_(pinned, calls)].min(axis=0, initial=np.inf)
     chosen, bound = _center(times, served, space.units - len(space.pinned), end)
-    sites = space.filled(np.r_[space.pinned, listed[chosen]].astype(np.int64))
+    sites = space.fill(np.r_[space.pinned, listed[chosen]].astype(np.int64))
     longest = float(city.response_times[sites][:, calls].min(axis=0).max())
     bound = min(bound, longest)
     return Center(sites, longest, bound, (longest - bound) / longest if longest > bound else 0.0)
@@ -241,8 +228,8 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
 def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
     """Return up to ``most`` rows with the shortest time to the remotest column, and a lower bound on that time.
 
-    ``served``, shape (M,), are the times from rows that are chosen anyway. The bound is infinite if the rows are
-    optimal. The time is found by bisection over the times in the table.
+    ``times`` has sites as rows and atoms as columns, ``served`` the shortest times from sites that are pinned. The
+    bound is infinite if the rows are optimal. The time is found by bisection over all entries.
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far
@@ -266,10 +253,10 @@ def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tup
 def _cover_within(
     times: FloatArray, served: FloatArray, most: int, longest: float, some: set[int], end: float
 ) -> tuple[IntArray | None, bool]:
-    """Return up to ``most`` rows that reach all columns in time, or None, and whether the answer is proven.
+    """Return up to ``most`` rows that reach all columns within ``longest``, or None, and whether that is proven.
 
-    Only the columns ``some`` are covered at first; if the cover misses others, a few of these are added (Chen and Chen
-    2009).
+    Only the columns ``some`` are covered at first; if the cover misses others, a few of these are added to ``some``
+    (Chen and Chen 2009).
     """
     reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)  # `longest` itself is in time
     while True:
@@ -281,14 +268,14 @@ def _cover_within(
         columns = [column for column in sorted(some) if served[column] > longest]
         if not columns:
             return rows, True
-        found, least = fewest(reach[:, columns], end, most)
+        found, least = smallest_cover(reach[:, columns], end, most)
         if found is None:
-            return None, least > most  # a proof if `fewest` was settled; 1 if time ran out
+            return None, least > most  # a proof if `smallest_cover` was settled; 1 if time ran out
         rows = found
         if _closest_times(times, served, rows).max() <= longest:
             return rows, True
 
 
 def _closest_times(times: FloatArray, served: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the shortest time to each column from ``rows`` and from the rows that are chosen anyway, ``served``."""
+    """Return the shortest time to each column from ``rows`` or from pinned sites, whose times are ``served``."""
     return np.minimum(times[rows].min(axis=0, initial=np.inf), served)

@@ -2,20 +2,19 @@ r"""Discrete-event simulation of a deployment, with any service-time distributio
 
 Calls arrive in a Poisson stream. Each comes from atom j with probability λ_j / λ and is answered by the first free unit
 in j's order of preference. That unit is busy for the mean service time of site and atom times a random factor of mean 1
-(see `service_law`), then waits at its site again. A call that finds every unit busy is lost, or joins the
-city's single queue; a unit that becomes free takes the call that has waited longest. This is the hypercube model of
-Larson (1974), generalised from exponential to any service times.
+(see `service_law`), then waits at its site again. A call that finds every unit busy is lost, or joins the city's single
+queue, which is first come, first served. This is the hypercube model of Larson (1974), generalised from exponential to
+any service times.
 
 If the city's turnout and travel times vary (`City.travel_cv`), they are drawn for each answered call, for late
-fractions and percentiles. Mean responses use their means. A service time is drawn from its own distribution and does
-not depend on them: the mean service time of the city includes turnout and travel.
+fractions and percentiles; mean responses use their means. Service times do not depend on them.
 
-Limits: units are dispatched from their sites only (never on their way back), calls have no priorities, and
-arrival rates do not change with the hour.
+Limits: units are dispatched from their sites only, never on their way back; calls have no priorities; and arrival rates
+do not change with the hour.
 
 No list of events is needed. The *release* of a unit is the time at which it will have finished all calls assigned to
-it. The unit is free at time t if its release is at most t. As the queue is first come, first served, a call that finds
-every unit busy can be assigned at once to the unit that is released first.
+it. As the queue is first come, first served, a call that finds every unit busy can be assigned at once to the unit that
+is released first.
 
 **Common random numbers.** Times, atoms, service factors and drives of the calls come from separate streams that do not
 depend on the dispatch. The same seed thus gives the same calls to every deployment, and differences between deployments
@@ -40,11 +39,13 @@ from ..errors._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Site
 from ..errors._validate import choice, generator, positive_number, real_array, whole_number
 from . import _intervals
 from ._unit_order import UnitOrder, unit_order
-from .evaluation import Evaluation, is_queue, twin_average, unstable
+from .evaluation import Evaluation, is_queue, twin_average, unstable_queue_error
 
 BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
-AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
+CHUNKS_PER_TURN = (
+    4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
+)
 LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
 COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together, to save memory
 
@@ -71,7 +72,7 @@ def simulate(
     capacity : {"loss", "queue"}
         Whether a call that finds all units busy is lost or waits, first come, first served.
     calls : int
-        Number of calls that are counted, at least ``BATCHES``.
+        Number of calls that are counted, at least 20.
     warmup : int, optional
         Number of calls before these that are not counted. Default: a tenth of ``calls``, or, if that is more, ten times
         the estimated number of calls after which the initial state no longer matters (at most a million calls).
@@ -92,7 +93,7 @@ def simulate(
         With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or "queue_probability" and
         "mean_wait". Units at one site, or at interchangeable sites, get their common average. If no call of an atom was
         answered, its dispatch fractions are estimated from all calls: the share answered by the first, second, ...
-        preferred unit. `Evaluation.late_interval` and `Evaluation.percentile_interval` give further intervals.
+        preferred unit.
 
     Raises
     ------
@@ -101,21 +102,15 @@ def simulate(
     UnstableQueueError
         As in `approximate_hypercube`.
 
-    Warns
-    -----
-    AccuracyWarning
-        If calls can queue and the run is too short to know the mean wait within about 20 percent: shorter than 100
-        relaxation times of the queue.
-
     Notes
     -----
     The mean response weights each atom's observed mean by its known share of the calls. Its interval is computed from
-    batch means of the linearised weighted mean (Student's t with ``BATCHES`` - 1 degrees of freedom). Near saturation,
-    batches are shorter than the relaxation time of the queue and vary too little. The intervals of mean wait,
-    probability of waiting and utilisation are therefore at least as wide as heavy-traffic theory says (Whitt 1989).
-    Intervals are too narrow if service times are long-tailed or many atoms have only a few calls: then raise ``calls``.
-    If no call found all units busy, the upper bound on the probability of this is that for independent calls, about
-    -log(1 - level) / calls; the upper bound on the mean wait assumes waits no longer than a service time.
+    batch means of the linearised weighted mean (Student's t). The intervals of mean wait, probability of waiting and
+    utilisation are at least as wide as heavy-traffic theory says (Whitt 1989), as batches vary too little near
+    saturation. An `AccuracyWarning` says so if calls can queue and the run is shorter than 100 relaxation times of the
+    queue, which leaves the mean wait uncertain by more than about 20 percent. Intervals are too narrow if service times
+    are long-tailed or many atoms have only a few calls: then raise ``calls``. If no call found all units busy, the
+    upper bound on that probability is about -log(1 - level) / calls, and no wait is assumed to exceed a service time.
 
     Batch means: Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9.
     Whitt, W. (1989). Planning queueing simulations. Management Science 35(11), 1341-1366.
@@ -142,9 +137,11 @@ def simulate(
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
     order, p = preferred_units(city, sites), len(sites)
-    played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches)
-    next(played)  # the warm-up does not count
-    (batch, atom, unit, number), busy, (minutes, blocked, waited) = _by_batch(played, p)
+    segments = _simulate_segments(
+        city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches
+    )
+    next(segments)  # the warm-up does not count
+    (batch, atom, unit, number), busy, (minutes, blocked, waited) = _totals_by_batch(segments, p)
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
@@ -154,34 +151,34 @@ def simulate(
 
     in_batches = BATCHES, city.n_atoms, level
     answers = _intervals.AnsweredCalls(result.response_times[unit, atom], number, batch, atom, *in_batches)
-    moves = _intervals.response_moves(answers.total(answers.minutes), answers.total(), city.demand_shares)
-    blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)
-    wait_interval = _intervals.ratio(waited, batch_calls, level, least=spread * result.mean_wait)
+    shifts = _intervals.response_shifts(answers.total(answers.minutes), answers.total(), city.demand_shares)
+    blocked_interval = _intervals.share_interval(blocked, batch_calls, level, load, spread)
+    wait_interval = _intervals.ratio_interval(waited, batch_calls, level, least=spread * result.mean_wait)
     if not blocked.any():  # the batches do not vary, but the true probability may be above zero
         blocked_interval = (0.0, float(1 - (1 - level) ** (1 / calls)))
         wait_interval = (0.0, blocked_interval[1] * city.mean_service_time)
     intervals = {
-        "mean_response": _intervals.student(result.mean_response, moves, level),
-        "mean_utilization": _intervals.share(busy.sum(axis=1), p * minutes, level, load, spread),
+        "mean_response": _intervals.student_interval(result.mean_response, shifts, level),
+        "mean_utilization": _intervals.share_interval(busy.sum(axis=1), p * minutes, level, load, spread),
         "queue_probability" if queue else "loss_probability": blocked_interval,
     }
     if queue:
         intervals["mean_wait"] = wait_interval
     if law is not None:
-        batch, atom, drawn = _drives(law.at(sites), dispatches, seed)
+        batch, atom, drawn = _draw_responses(law.at(sites), dispatches, seed)
         answers = _intervals.AnsweredCalls(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
 
-def _by_batch(
-    played: Iterable[tuple[IntArray, FloatArray, FloatArray]], units: int
+def _totals_by_batch(
+    segments: Iterable[tuple[IntArray, FloatArray, FloatArray]], units: int
 ) -> tuple[list[IntArray], FloatArray, FloatArray]:
-    """Return the answered calls as columns (batch, atom, unit, number), and busy minutes and totals by batch.
+    """Return counts of answered calls as columns (batch, atom, unit, count), busy minutes (B, p), and totals (3, B).
 
-    ``played`` is what `_play` yields for one deployment. Busy minutes have the shape (B, p), totals (3, B).
+    ``segments`` is what `_simulate_segments` yields for one deployment, one segment per batch.
     """
     pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
-    for b, (counts, *measured) in enumerate(played):
+    for b, (counts, *measured) in enumerate(segments):
         pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
         pairs.append((np.full(len(pair), b), *np.divmod(pair, units), counts.ravel()[pair]))
         sums.append(tuple(array[0] for array in measured))
@@ -189,7 +186,7 @@ def _by_batch(
     return [np.concatenate(columns) for columns in zip(*pairs, strict=True)], busy, totals.T
 
 
-def prepare(
+def mean_cost_function(
     city: City,
     units: int,
     costs: FloatArray,
@@ -201,22 +198,19 @@ def prepare(
     cv: float | None,
     rng: Rng,
 ) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
-
-    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
-    """
+    """Return a function from checked deployments, (K, p), to mean costs, (K,), as `approximate.mean_cost_function`."""
     calls = whole_number(calls, "calls", BATCHES)
     draw, squared_variation = service_law(service, cv)
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
-    at_once = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))
+    most_together = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))
 
     def part_values(rows: IntArray, seed: IntArray) -> list[float]:
         result = []
-        for start in range(0, len(rows), at_once):
-            part = rows[start : start + at_once]
+        for start in range(0, len(rows), most_together):
+            part = rows[start : start + most_together]
             orders = [preferred_units(city, sites) for sites in part]
             # segment 0, the warm-up, is left out
-            _, (answered, _, _) = _play(city, part, orders, lengths, draw, queue, seed)
+            _, (answered, _, _) = _simulate_segments(city, part, orders, lengths, draw, queue, seed)
             for sites, order, counts in zip(part, orders, answered, strict=True):
                 fractions = twin_average(city, sites) @ _fractions(np.ascontiguousarray(counts.T), order)
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
@@ -235,7 +229,7 @@ def prepare(
 def _checked_warmup(
     warmup: int | None, city: City, units: int, queue: bool, calls: int, squared_variation: float
 ) -> int:
-    """Return the number of calls to leave out at the start; the default depends on the fleet size, not on the sites."""
+    """Return the number of calls to leave out at the start; the default depends on the fleet size, not the sites."""
     if warmup is not None:
         return whole_number(warmup, "warmup", 0)
     load = city.offered_load(units)
@@ -246,13 +240,10 @@ def _checked_warmup(
 
 
 def _stable_load(city: City, sites: IntArray) -> float:
-    """Return the load λ / Σ_i μ_i; raise unless it is below 1, because the queue would grow without bound.
-
-    λ is the rate of all calls, and 1 / μ_i the mean service time of unit i over all calls.
-    """
+    """Return the load λ / Σ_i μ_i, with 1 / μ_i the mean service time of unit i; raise unless it is below 1."""
     most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
     if city.total_rate >= most * (1 - 1e-12):
-        raise unstable(city, sites)
+        raise unstable_queue_error(city, sites)
     return city.total_rate / most
 
 
@@ -269,12 +260,11 @@ def streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
 def call_stream(
     city: City, lengths: Iterable[int], draw: Callable[..., FloatArray], seed: IntArray
 ) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
-    """Yield (segment, gaps, atoms, service factors), at most `CHUNK` calls at a time.
+    """Yield random calls, at most `CHUNK` at a time, as (segment number, gaps, atoms, service factors).
 
     Segment s has ``lengths[s]`` calls. Gaps are the minutes since the call before. A service factor of mean 1, drawn by
-    ``draw``, multiplies the mean service time of the call.
-
-    The arrival time and atom of the n-th call do not depend on the segments, the service law or the number of calls.
+    ``draw``, multiplies the mean service time of the call. The arrival time and atom of the n-th call do not depend on
+    the segments, the service law or the number of calls.
     """
     when, where, how_long, _ = streams(seed)
     cumulative, guide = atom_guide(city)
@@ -286,7 +276,7 @@ def call_stream(
 
 
 def atom_guide(city: City) -> tuple[FloatArray, IntArray]:
-    """Return the cumulative demand shares, shape (M,), and where a search in them begins: see `_atoms`."""
+    """Return the cumulative demand shares, (M,), and the ``guide``, (M,), by which `_atoms` searches them."""
     cumulative = np.cumsum(city.demand_shares)
     cumulative /= cumulative[-1]  # exactly 1 at the end, or a search could run beyond it
     return cumulative, np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
@@ -320,15 +310,14 @@ def preferred_units(city: City, sites: IntArray) -> UnitOrder:
 def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
     """Draw the minutes until each unit is free at the start, shape (p,), roughly as in steady state.
 
-    With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), and then for a time drawn uniformly
-    between 0 and the mean service time. If all units started free and service times were constant, their services would
-    stay synchronised for long.
+    With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), for a time uniform between 0 and the
+    mean service time. Otherwise services of constant length would stay synchronised for long.
     """
     load, rng = city.offered_load(units), streams(seed)[3]
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
 
 
-def _play(
+def _simulate_segments(
     city: City,
     deployments: IntArray,
     orders: Sequence[UnitOrder],
@@ -338,15 +327,15 @@ def _play(
     seed: IntArray,
     dispatches: list[tuple[int, IntArray, IntArray]] | None = None,
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-    """Send one stream of calls, cut into segments, to each of K deployments, with the order of preference of each.
+    """Simulate one stream of calls, cut into segments, for each of K deployments.
 
-    If given, the list ``dispatches`` gets (segment, atoms, units) of consecutive calls; the unit of a lost call is -1.
+    ``orders`` holds the unit order of each deployment. If given, the list ``dispatches`` gets (segment, atoms, units)
+    of consecutive calls; the unit of a lost call is -1.
 
     Yields
     ------
     answered : ndarray of int, shape (K, M, p)
-        Number of calls of each atom that each unit answered in a segment. The array is used again for the next segment:
-        new ones would cost more time than the calls.
+        Number of calls of each atom that each unit answered in a segment. The array is reused for the next segment.
     busy : ndarray, shape (K, p)
         Minutes that each unit was busy.
     totals : ndarray, shape (K, 3)
@@ -361,7 +350,7 @@ def _play(
         answered[:] = 0
         busy, totals = np.zeros((K, p)), np.zeros((K, 3))
         chunks = islice(stream, -(-length // CHUNK))  # the chunks of this segment, their number rounded up
-        while some := list(islice(chunks, AT_ONCE)):
+        while some := list(islice(chunks, CHUNKS_PER_TURN)):
             for k, (s, gaps, atoms, factors) in product(range(K), some):
                 units = np.full(0 if dispatches is None else len(gaps), -1)
                 unit = orders[k], service_times[k], queue, releases[k], answered[k], busy[k]
@@ -389,11 +378,11 @@ def serve(
     """Dispatch calls one after the other; update ``release``, ``answered`` and ``busy`` in place.
 
     ``order``, ``service_times`` and ``answered`` have the shape (M, p): what a call needs is close together in memory.
-    ``units`` receives the unit of each answered call, unless it is empty.
+    ``units`` receives the unit of each answered call, unless it is empty. The whole service time of a call is added to
+    ``busy``, even if it ends after the last call. Times in ``release`` are measured from the start of these calls on
+    entry, and from the last call on return.
 
-    The whole service time of a call is added to ``busy``, even if it ends after the last call. Times in ``release`` are
-    measured from the start of these calls on entry, and from the last call on return. Returns the minutes passed, the
-    number of calls that found all units busy and the total minutes that calls waited.
+    Returns the minutes passed, the number of calls that found all units busy and the total minutes that calls waited.
     """
     now, blocked, waited = 0.0, 0, 0.0
     earliest = 0.0  # lower bound on the next release: while all are busy, the list need not be read
@@ -425,13 +414,12 @@ def serve(
     return now, blocked, waited
 
 
-def _drives(
+def _draw_responses(
     law: ResponseLaw, dispatches: list[tuple[int, IntArray, IntArray]], seed: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Draw the response times of the calls that `_play` recorded, except those of segment 0, the warm-up.
+    """Draw response times; return the batch, atom and response time (min) of each answered call after the warm-up.
 
-    Returns batch, atom and response time (min) of each answered call. The random numbers of the n-th call do not depend
-    on the unit.
+    ``dispatches`` is as in `_simulate_segments`. The random numbers of the n-th call do not depend on its unit.
     """
     rng, parts = streams(seed, 5)[4], []
     for segment, atoms, units in dispatches:
@@ -447,8 +435,7 @@ def _drives(
 def _fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
     """Return the share of each atom's answered calls that each unit answered, shape (p, M).
 
-    For an atom without an answered call, they are the shares of all calls that the first, second, ... preferred unit
-    answered.
+    An atom without an answered call gets the shares of all calls that the first, second, ... preferred unit answered.
     """
     calls = answered.sum(axis=0)
     if not calls.any():

@@ -1,9 +1,9 @@
 """Operations beyond the hypercube model: priorities, transport, shifts, and rules of dispatch and relocation.
 
-`simulate` plays priorities, transport, trips home, shifts, redispatch and relocation, for a `System` (calls and units)
-and a `Policy` (dispatch and relocation). `OperationsObjective` hands it to every optimizer of deployments. `compare`
-measures how much two of them differ on the same calls, and `best_table` searches a compliance table. `best_offsets`
-searches dispatch that is not closest, and `optimal_dispatch` is its yardstick for small fleets.
+`simulate` simulates a `System` (calls, units, times) under a `Policy` (dispatch and relocation). `OperationsObjective`
+makes it an objective for optimizers of deployments. `compare` estimates the difference between two deployments or
+policies on the same calls, and `best_table` searches for a compliance table. `best_offsets` searches for dispatch that
+is better than sending the closest unit, and `optimal_dispatch` computes the best for small fleets.
 """
 
 from .comparison import compare

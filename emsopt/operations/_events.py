@@ -1,4 +1,4 @@
-"""The events of an operations simulation, compiled: calls, units that become free, and full hours."""
+"""Compiled event loop of an operations simulation: calls, units that become free, and full hours."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,19 +8,19 @@ from numba import njit
 
 from ..errors._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import PER_CALL, Rules, drive, duration, minutes_to, uniform
+from ._fleet import PER_CALL, Rules, duration, minutes_to, start_drive, uniform
 
 PER_JOB = 8  # of the numbers of a call, those reserved per unit that it needs
 GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
 TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
 MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
-IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
+IN_TIME_BONUS = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
 QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 
 
 class World(NamedTuple):
-    """The system as compiled code reads it: everything that does not depend on the policy, for K priorities."""
+    """What compiled code reads of a system with K priorities, R modes and P places; nothing depends on the policy."""
 
     rate: float  # calls per minute, as all times of the simulation are minutes
     trips: bool  # whether units drive to hospitals and home; else the hypercube's service times count
@@ -40,7 +40,7 @@ class World(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Counters of a simulation."""
+    """Counters of a simulation, in B batches of calls with K priorities."""
 
     batches: FloatArray  # (B, K, 5) calls, lost, response, late, waited
     histogram: IntArray  # (K, BINS) for percentiles, as single responses are not kept
@@ -53,7 +53,7 @@ class Tally(NamedTuple):
 def _draw_call(
     call: Any, n: int, now: float, seed: int, atoms: FloatArray, guide: IntArray, classes: Any, units: FloatArray
 ) -> int:
-    """Fill the record of the n-th call, which comes now; return how many units it needs."""
+    """Draw the n-th call, which comes now, into its record; return how many units it needs."""
     share = uniform(seed, n, ATOM)
     j = guide[int(share * len(guide))]
     while atoms[j] <= share:
@@ -70,8 +70,10 @@ def _draw_call(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _count(call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray) -> None:
-    """Add a finished call to the counters."""
+def _count_call(
+    call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray
+) -> None:
+    """Add a finished call, late from ``target`` minutes on, to the counters."""
     counts = batches[batch, call.priority]
     counts[0] += 1
     if call.first == np.inf:
@@ -100,7 +102,7 @@ def _next_free(fleet: Any) -> tuple[int, float]:
 
 @njit(cache=True, nogil=True)
 def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
-    """Reset the busy times of units and the counters in ``moved`` when the first counted call comes."""
+    """Reset the busy times of units and the counters ``moved`` when the first counted call comes."""
     for u in range(len(fleet)):
         fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
         fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
@@ -109,7 +111,7 @@ def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
-    """Begin and end the shifts that change at a full hour; return whether any did."""
+    """Begin and end the shifts that change at a full hour of the week; return whether there were any."""
     changed = False
     for u in range(len(fleet)):
         if duty[u, hour] != fleet[u].on:
@@ -129,14 +131,14 @@ def _end_counting(fleet: Any, now: float) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _release(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: int) -> int:
-    """Free unit u, whose job is done; return the number of drives traced so far."""
+def _free_unit(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: int) -> int:
+    """Free unit u, whose job is done, and trace its last drives; return the number of drives traced so far."""
     unit, place = fleet[u], fleet[u].goal
     if unit.hospital >= 0:
-        row = _fleet.record(u, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
+        row = _fleet.trace_drive(u, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
         place = unit.hospital
     if unit.end != place:
-        row = _fleet.record(u, call.number, place, unit.end, unit.homeward, now, trace, row)
+        row = _fleet.trace_drive(u, call.number, place, unit.end, unit.homeward, now, trace, row)
     unit.busy = False
     unit.worked += now - unit.since
     if not unit.on:
@@ -149,7 +151,7 @@ def _release(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: 
 
 @njit(cache=True, nogil=True)
 def _next_waiting(fleet: Any, waiting: IntArray, head: IntArray, length: IntArray) -> int:
-    """Remove and return the first waiting job of the most urgent priority; -1 if none waits or no unit is free."""
+    """Take the first job from the most urgent queue; return -1 if none waits or no unit is free."""
     for k in range(len(length)):
         if length[k]:
             for u in range(len(fleet)):
@@ -167,7 +169,10 @@ def _unit_to_send(
     fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
     dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
 ) -> int:  # fmt: skip
-    """Return the unit with the lowest score by the rule of dispatch, or -1; `_fleet.value_cover` sets ``value``."""
+    """Return the unit to send, with the lowest score by the dispatch rule; -1 if none can be sent.
+
+    ``value`` is what `_fleet.set_cover_values` sets.
+    """
     best, u, N = np.inf, -1, len(sites)
     k, j = call.priority, call.atom
     in_time = call.time + kind.target - max(now, call.time + kind.delay)
@@ -187,7 +192,7 @@ def _unit_to_send(
                 score += sites[unit.home].turnout
         score += sites[unit.home].offset
         if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-            score = _fleet.cover_value(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
+            score = _fleet.sum_cover_values(unit.home, sites, near, value) + 1e-9 * score - IN_TIME_BONUS
         if score < best:
             best, u = score, v
     return u
@@ -199,7 +204,7 @@ def _plan_job(
     times: tuple[bool, float, float, float, float], on_the_way: bool, N: int, to_place: FloatArray,
     service: FloatArray, hospital_of: IntArray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Draw the times of a job that a unit is sent to; return when it leaves, and when it arrives at the scene."""
+    """Draw the times of a job into a unit's record; return when the unit leaves, and when it arrives at the scene."""
     trips, turnout_spread, drive_spread, handover, handover_spread = times
     number, first, scene, home_mode = call.number, JOBS + PER_JOB * (job % MOST_UNITS), N + call.atom, len(to_place) - 1
     leave = max(now, call.time + kind.delay)
@@ -230,7 +235,7 @@ def _plan_job(
 
 @njit(cache=True, nogil=True, inline="always")
 def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
-    """End one job of a call; return how many calls are over, whose slots are in ``closed``."""
+    """End one job of a call, and with the last one add its slot to ``closed``; return the number of slots there."""
     call.jobs -= 1
     if call.jobs == 0:
         closed[ended] = slot
@@ -239,8 +244,8 @@ def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _let_wait(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, length: IntArray) -> None:
-    """Add a job to the queue of its priority: at the head if ``first`` (it waited or lost its unit), else last."""
+def _enqueue(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, length: IntArray) -> None:
+    """Add a job to the queue of priority k: at the head if ``first`` (it waited or lost its unit), else at the end."""
     if first:
         head[k] = (head[k] - 1) % QUEUE
         waiting[k, head[k]] = job
@@ -250,18 +255,18 @@ def _let_wait(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def play(
+def simulate_events(
     seed: int, warmup: int, counted: int, duty: Any, world: World, rules: Rules, fleet: Any, calls: Any, tally: Tally
 ) -> tuple[float, float]:
-    """Simulate until all counted calls are done; return when the first one came and when the last ended, min.
+    """Simulate until all counted calls are over; return when the first one came and when the last ended, in minutes.
 
-    An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of
-    CALL, ``duty`` marks the hours of the week in which each unit works, shape (p, 168).
+    An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` has p records of UNIT, ``calls`` unused records
+    of CALL; ``duty``, shape (p, 168), marks the hours of the week in which each unit works.
     """
     # read once: each reading of a part of a tuple counts a reference
     rate, times = world.rate, world[1:6]
     by_hour, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
-    dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
+    dispatch, on_the_way, queue, relocation, moves, drive_factor = rules[:6]
     sites, preference, table, near = rules[7:11]
     batches, histogram, by_atom, moved, trace = tally
     K, N, home_mode = len(classes), len(sites), len(to_place) - 1
@@ -296,7 +301,7 @@ def play(
             now, changed = next_free, True
             slot = fleet[freed].job // MOST_UNITS
             call = calls[slot]
-            row = _release(fleet, freed, call, now, trace, row)
+            row = _free_unit(fleet, freed, call, now, trace, row)
             ended = _end_job(call, slot, closed, ended)
         else:
             freed, now = -1, next_hour
@@ -320,7 +325,7 @@ def play(
             slot = job // MOST_UNITS
             k = calls[slot].priority
             if dispatch == 2:
-                _fleet.value_cover(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
+                _fleet.set_cover_values(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
             u = _unit_to_send(
                 fleet,
                 slot,
@@ -342,7 +347,7 @@ def play(
                 elif length[k] == QUEUE:
                     return begin, -1.0
                 else:
-                    _let_wait(k, job, calls[slot].time < now, waiting, head, length)
+                    _enqueue(k, job, calls[slot].time < now, waiting, head, length)
                 continue
             unit, call, changed = fleet[u], calls[slot], True
             if unit.busy:  # taken from a less urgent call, whose job is next
@@ -354,7 +359,7 @@ def play(
                 unit, call, classes[k], sites[unit.home], job, now, seed, times, on_the_way, N, to_place, service,
                 hospital_of,
             )  # fmt: skip
-            row = drive(fleet, u, call.number, N + call.atom, now, leave, arrive, trace, row)
+            row = start_drive(fleet, u, call.number, N + call.atom, now, leave, arrive, trace, row)
             unit.busy, unit.job, unit.since = True, job, now
             call.sent = min(call.sent, now)
 
@@ -368,10 +373,10 @@ def play(
             moved[0] += site != unit.home
             unit.home = site
             if unit.goal != site:
-                arrive = now + to_place[home_mode, site, unit.goal] * (haste if relocation else 1.0)
-                row = drive(fleet, freed, -1, site, now, now, arrive, trace, row)
+                arrive = now + to_place[home_mode, site, unit.goal] * (drive_factor if relocation else 1.0)
+                row = start_drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:
-            row, others = _fleet.move_others(fleet, table, moves, now, haste, to_place, need, trace, row)
+            row, others = _fleet.move_free_units(fleet, table, moves, now, drive_factor, to_place, need, trace, row)
             moved[0] += others
 
         while ended:
@@ -383,6 +388,6 @@ def play(
             if 0 <= index < counted:
                 done += 1
                 batch, target = index * len(batches) // counted, classes[calls[slot].priority].target
-                _count(calls[slot], batch, target, batches, histogram, by_atom)
+                _count_call(calls[slot], batch, target, batches, histogram, by_atom)
     _end_counting(fleet, now)
     return begin, now

@@ -1,16 +1,14 @@
-"""Units of an operations simulation: their positions, dispatch, the durations of a call, and relocation.
+"""Units of an operations simulation: their positions, drives, durations of calls, and relocation.
 
 A unit's present or last drive is from place ``origin`` to ``goal``, between ``leave`` and ``arrive``. On the way, its
-driving time to a place is interpolated between those from both ends; a new drive from there starts, for the next such
-interpolation, at the nearer end. A job is one of the units that a call needs, numbered slot * MOST_UNITS + k, where an
-open call occupies a slot.
+driving time to a place is interpolated between those from both ends; a new drive counts as one from the nearer end. A
+job is one of the units that a call needs, numbered slot * MOST_UNITS + k, where an open call occupies a slot.
 
-Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`) rather than tuples of arrays, whose parts
-would be counted as references each time they are read: that took two thirds of the time.
+Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`), as reading arrays from tuples would take
+two thirds of the time for counting references.
 
-**Random numbers by counter.** The n-th call draws the same numbers under every deployment. SplitMix64 (Steele, Lea and
-Flood 2014) is a bijection of a counter; number k of call n is that of the counter ``n * PER_CALL + k``. Nothing has to
-be stored, and no number depends on which units answered before.
+**Random numbers by counter.** The n-th call draws the same numbers under every deployment: number k of call n is the
+SplitMix64 value (Steele, Lea and Flood 2014) of the counter ``n * PER_CALL + k``, whichever units answered before.
 
 Steele, G. L., Lea, D. and Flood, C. H. (2014). Fast splittable pseudorandom number generators. OOPSLA, 453-472.
 """
@@ -55,19 +53,19 @@ SITE = np.dtype([("turnout", float), ("offset", float), ("near", int), ("near_en
 
 
 def records(n: int, kind: np.dtype) -> np.recarray:
-    """Return n empty records, whose fields are attributes also where numba's compilation is switched off."""
+    """Return n records of zeros, whose fields are attributes even if numba's compilation is switched off."""
     return np.zeros(n, kind).view(np.recarray)
 
 
 class Rules(NamedTuple):
-    """A policy as the compiled code reads it."""
+    """What compiled code reads of a policy, for p units, N sites, M atoms and G groups of atoms."""
 
-    dispatch: int  # place in `DISPATCH`, which `play` relies on: 0 closest, 1 preference, 2 coverage
+    dispatch: int  # place in `DISPATCH`, which `simulate_events` relies on: 0 closest, 1 preference, 2 coverage
     on_the_way: bool
     queue: bool
     relocation: int  # place in `RELOCATION`, likewise: 0 none, 1 table, 2 coverage
     moves: int
-    haste: float  # factor of the driving times to sites: 0 if free units move in no time
+    drive_factor: float  # factor of the driving times to sites: 0 if free units move in no time
     patience: float
     sites: Any  # (N,) of SITE, as records are read fastest
     preference: FloatArray  # (N, M) smaller is preferred; response times if the city has no preferences
@@ -114,8 +112,10 @@ def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: floa
 
 
 @njit(cache=True, nogil=True, inline="always")
-def record(u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int) -> int:
-    """Write a drive into the trace if there is room; return the number of drives traced so far."""
+def trace_drive(
+    u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int
+) -> int:
+    """Write a drive into the trace, shape (n, 7), if there is room; return the number of drives traced so far."""
     if row == len(trace):
         return row
     trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, origin, goal
@@ -124,10 +124,10 @@ def record(u: int, call: int, origin: int, goal: int, leave: float, arrive: floa
 
 
 @njit(cache=True, nogil=True, inline="always")
-def drive(
+def start_drive(
     fleet: Any, u: int, call: int, goal: int, now: float, leave: float, arrive: float, trace: FloatArray, row: int
 ) -> int:
-    """Let unit u drive from where it is; return the number of drives traced so far."""
+    """Send unit u from where it is to place ``goal``; return the number of drives traced so far."""
     place = fleet[u].goal
     if fleet[u].arrive > now and fleet[u].arrive - now > (fleet[u].arrive - fleet[u].leave) / 2:
         place = fleet[u].origin
@@ -137,14 +137,14 @@ def drive(
         fleet[u].row = -1
     if row < len(trace):
         fleet[u].row = row
-    row = record(u, call, place, goal, leave, arrive, trace, row)
+    row = trace_drive(u, call, place, goal, leave, arrive, trace, row)
     fleet[u].origin, fleet[u].goal, fleet[u].leave, fleet[u].arrive = place, goal, leave, arrive
     return row
 
 
 @njit(cache=True, nogil=True)
 def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now: float, need: IntArray) -> int:
-    """Return the nearest site of the compliance table that lacks a unit, for free unit u; its own if none does."""
+    """Return the site nearest to free unit u that lacks a unit by the compliance table; its own if none does."""
     count_needs(fleet, u, table, need)
     best, site = np.inf, fleet[u].home
     for i in range(len(need)):
@@ -157,7 +157,10 @@ def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need`` to the units wanted at each site less those there or on the way, without counting unit u."""
+    """Set ``need``, (N,), to the units that the table wants at each site less the free units there or on the way.
+
+    Unit u is not counted as there or on the way; with -1 all are.
+    """
     free = 0
     need[:] = 0
     for v in range(len(fleet)):
@@ -170,8 +173,11 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
-    """Set ``value``, (G,), to d_j q^n, where n free units other than u cover group j, not counting ``own`` of them."""
+def set_cover_values(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
+    """Set ``value``, (G,), to the calls of each group times q^n, for busy fraction q and n free units that cover it.
+
+    Unit u is not counted, and n is reduced by ``own``.
+    """
     count[:] = -own
     for v in range(len(fleet)):
         if v != u and fleet[v].on and not fleet[v].busy:
@@ -182,8 +188,8 @@ def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, val
 
 
 @njit(cache=True, nogil=True, inline="always")
-def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
-    """Return the value of the groups that site i covers."""
+def sum_cover_values(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+    """Return the sum of ``value`` over the groups of atoms that site i covers."""
     total = 0.0
     for r in range(sites[i].near, sites[i].near_end):
         total += value[near[r]]
@@ -193,12 +199,12 @@ def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
 @njit(cache=True, nogil=True)
 def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray, value: FloatArray) -> int:
     """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites."""
-    value_cover(fleet, u, rules, 0, count, value)
+    set_cover_values(fleet, u, rules, 0, count, value)
     most, home = -1.0, fleet[u].home
     site = home
     for step in range(-1, len(minutes)):  # its home first: it moves only for a clear gain
         i = step if step >= 0 else home
-        gain = cover_value(i, rules.sites, rules.near, value)
+        gain = sum_cover_values(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
             gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):
@@ -208,7 +214,7 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
 
 @njit(cache=True, nogil=True)
 def change_shift(fleet: Any, u: int, now: float) -> None:
-    """Begin or end the shift of unit u. It begins at the first site unless the unit is still busy."""
+    """Begin or end the shift of unit u; at the beginning it is at its first site unless it is still busy."""
     unit = fleet[u]
     unit.on = not unit.on
     if not unit.on:
@@ -221,11 +227,14 @@ def change_shift(fleet: Any, u: int, now: float) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def move_others(
-    fleet: Any, table: IntArray, moves: int, now: float, haste: float, to_place: FloatArray, need: IntArray,
+def move_free_units(
+    fleet: Any, table: IntArray, moves: int, now: float, drive_factor: float, to_place: FloatArray, need: IntArray,
     trace: FloatArray, row: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Move free units to sites that the table wants now, the nearest first; return drives traced, and units moved."""
+    """Move up to ``moves`` free units to sites that lack one by the table, the nearest first.
+
+    Return the number of drives traced so far, and the number of units moved.
+    """
     count_needs(fleet, -1, table, need)
     for moved in range(moves):
         best, u, site = np.inf, -1, -1
@@ -240,6 +249,6 @@ def move_others(
             return row, moved
         need[fleet[u].home] += 1
         need[site] -= 1
-        row = drive(fleet, u, -1, site, now, now, now + best * haste, trace, row)
+        row = start_drive(fleet, u, -1, site, now, now, now + best * drive_factor, trace, row)
         fleet[u].home = site
     return row, moves

@@ -30,15 +30,15 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedComparison:
-    """Results of `compare`: the two simulations ``a`` and ``b``, of the same calls in the same batches."""
+    """Two simulations, ``a`` and ``b``, of the same calls in the same batches."""
 
     a: Operations
     b: Operations
 
     def difference(self, measure: str = "late") -> Difference:
-        """Return b minus a, of ``"mean_response"`` (min), ``"late"`` or ``"loss"`` (shares), with its 95 % interval.
+        """Return a measure of b minus that of a, with its 95 % interval (Student's t, from differences of batches).
 
-        The interval is Student's t, from the differences between batches, in which the variation of the calls cancels.
+        Measures are ``"mean_response"`` (min), ``"late"`` and ``"loss"`` (shares of calls).
         """
         from scipy.special import stdtrit
 
@@ -94,16 +94,12 @@ def compare(
     ----------
     system : System
     a, b : array_like of int, shape (p,), or pair (array_like, Policy or None)
-        A deployment, or a deployment and a policy; None is the default of `simulate`. They may
-        differ in the number of units.
+        A deployment, or a deployment and a policy; None is the default of `simulate`. The fleets may differ in size.
     rng : numpy.random.Generator or seed, optional
+        Use another seed than that with which a policy was searched, as it looks too good on the calls of its search.
     **options
-        For `simulate`, such as ``calls``, ``batches`` and ``capacity``.
-
-    Notes
-    -----
-    The interval takes batches as independent. Use batches of some thousand calls, and other seeds than those with which
-    a policy was searched: on its own calls it looks better than it is.
+        For `simulate`, such as ``calls`` and ``capacity``. The 20 batches of calls are assumed to be independent: use
+        20,000 calls or more.
 
     Examples
     --------
@@ -115,7 +111,7 @@ def compare(
     """
     seed = int(_validate.generator(rng).integers(2**62))  # one seed for both: the same calls
 
-    def played(way: Any) -> Operations:
+    def run(way: Any) -> Operations:
         if isinstance(way, Policy):
             raise InputError("`a` and `b` must be deployments, or pairs such as (sites, policy); got a policy alone.")
         # a tuple of two sites is a deployment, not one with its policy
@@ -123,4 +119,4 @@ def compare(
         sites, policy = way if paired else (way, None)
         return simulate(system, sites, policy=policy, rng=seed, **options)
 
-    return PairedComparison(played(a), played(b))
+    return PairedComparison(run(a), run(b))

@@ -1,9 +1,9 @@
-r"""The best dispatch of a small fleet, by a Markov decision process: the yardstick for rules of dispatch.
+r"""The optimal dispatch of a small fleet, by a Markov decision process, to compare other dispatch rules with.
 
 ==========  =============================================================================
 symbol      meaning
 ==========  =============================================================================
-s           state: the set of busy units, a bit a unit
+s           state: the set of busy units, one bit per unit
 π(s, j)     free unit that is sent to a call of atom j
 c           cost of a call: the metric's cost of the unit's site and atom
 g           mean cost per minute under π
@@ -11,9 +11,9 @@ h(s)        relative cost of state s
 ==========  =============================================================================
 
 The model is the hypercube's with loss: Poisson calls, exponential service with a mean for each unit, and units back at
-their sites at once. There the rule "send the preferred free unit" is one policy among many. Policy iteration (Howard
-1960) solves g and h for a policy, then sends to each call the unit of least c + h(s ∪ unit), and ends when nothing
-changes, which is optimal. A call is answered if any unit is free.
+their sites at once. A call is answered if any unit is free. Policy iteration (Howard 1960) begins with the policy of
+sending the preferred free unit. It computes g and h for a policy, then sends to each call the unit with the least
+c + h(s ∪ unit), until nothing changes: the policy is then optimal.
 
 Carter, G. M., Chaiken, J. M. and Ignall, E. (1972). Response areas for two emergency units. Operations Research 20(3),
     571-594. (The closest unit is not always the best one.)
@@ -41,7 +41,7 @@ MOST_UNITS = 10  # a step solves 2^p dense equations
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalDispatch:
-    """The optimal dispatch policy, compared with sending the closest free unit.
+    """The optimal dispatch policy, compared with always sending the preferred free unit (by default the closest).
 
     Attributes
     ----------
@@ -49,8 +49,10 @@ class OptimalDispatch:
         Mean cost of an answered call, of the optimal policy and of always sending the preferred free unit.
     policy : ndarray of int, shape (2^p, M)
         Unit to send in each state (bit i is set if unit i is busy) to each atom; -1 if all are busy.
-    loss_probability, iterations : float, int
-        Of the optimal policy, and steps of policy iteration.
+    loss_probability : float
+        Share of calls lost by the optimal policy.
+    iterations : int
+        Number of steps of policy iteration.
     """
 
     cost: float
@@ -70,7 +72,7 @@ class OptimalDispatch:
 
 
 def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response") -> OptimalDispatch:
-    """Return the dispatch policy with the lowest mean cost per call, for at most ten units.
+    """Find the dispatch policy with the lowest mean cost of a call, for at most ten units.
 
     Parameters
     ----------
@@ -82,9 +84,8 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
 
     Notes
     -----
-    If service takes equally long everywhere, the loss probability does not depend on the policy. Otherwise a policy
-    could lower the cost of answered calls by losing dear ones; the cost minimised counts a lost call as the dearest
-    answer.
+    A lost call costs as much as the largest cost of an answer: otherwise a policy could lower the mean cost by losing
+    costly calls, if service times differ.
 
     Examples
     --------

@@ -21,16 +21,14 @@ RELOCATION = ("none", "table", "coverage")
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Rules of dispatch and relocation.
-
-    Raise if an option is out of range, both ``table`` and ``coverage`` are given, or neither where one is needed.
+    """Rules of dispatch and relocation; raise if one is out of range, or they contradict each other.
 
     Parameters
     ----------
     dispatch : {"closest", "preference", "coverage"}
         Which free unit is sent: the one that is expected at the scene first; that of the station which the atom prefers
-        (`City.preference`); or, of the units expected in the target time of the call, the one without which expected
-        coverage falls least, and the first at the scene if there is none (Jagtenberg et al. 2017; ours: the last part).
+        (`City.preference`); or, of the units expected within the call's target time, the one whose absence lowers the
+        expected coverage least (Jagtenberg et al. 2017), and the first at the scene if there is none (ours).
     offsets : array_like, shape (N,), optional
         Added to the minutes (or the preference) of the units of each station before they are compared. A positive
         offset spares a station.
@@ -39,21 +37,21 @@ class Policy:
         arrives. A unit that moves to another site is free in either case.
     table : sequence of sequence of int, optional
         A compliance table: entry k - 1 lists the k sites where k free units wait. When the number of free units
-        changes, units move to uncovered sites of its entry, at most ``moves`` at a time, the nearest first.
+        changes, units move to sites of its entry that lack one, the nearest first.
     moves : int
-        Most units sent to another site at a time, besides the one that became free; with 0 only that one.
+        Most units that move at a time by the table, besides one that became free.
     coverage : float, optional
         Relocation by expected coverage (DMEXCLP): a unit that becomes free goes to the site where it adds most to the
         calls expected to be reached by a free unit within this many minutes of driving.
     busy : float
         The busy fraction q assumed by that rule, in [0, 1).
     patience : float, optional
-        Minutes. The coverage that a site adds counts exp(-drive / patience) of itself, as a unit may be sent before it
-        is there (ours). Default: the drive does not count.
+        Minutes. The coverage that a site adds is multiplied by exp(-drive / patience), as a unit may be sent before it
+        is there (ours). Default: no discount.
     relocate : bool
-        Whether free units move by ``coverage``; False leaves it to ``dispatch="coverage"``.
+        Whether free units move by ``coverage``; with False it is for dispatch only.
     instant : bool
-        Whether free units reach their sites in no time, all at once: no policy, but a yardstick for tables.
+        Whether free units reach their sites at once, as a bound for what a table can gain.
 
     References
     ----------
@@ -116,7 +114,7 @@ class Policy:
         return "none" if self.coverage is None or not self.relocate else "coverage"
 
     def checked_for(self, city: City, units: int) -> tuple[FloatArray, IntArray]:
-        """Return offsets, shape (N,), and the table, shape (p, p), filled with -1; raise if they do not fit."""
+        """Return offsets, (N,), and the table, (p, p), padded with -1; raise if they do not fit the city and fleet."""
         n = city.n_sites
         offsets = np.zeros(n) if self.offsets is None else np.asarray(self.offsets, dtype=float)
         if len(offsets) != n:

@@ -1,8 +1,8 @@
-"""Searches in operations: deployments by simulated lateness, compliance tables, and offsets of dispatch.
+"""Searches in operations: for deployments with few late calls, compliance tables, and offsets of dispatch.
 
-`OperationsObjective` hands simulated operations to every optimizer of deployments. `best_table` searches where a given
-number of free units should wait. `best_offsets` searches dispatch that is not closest: minutes added to the response
-times of stations before they are compared. Offsets change which deployment is best, so both can be searched at once.
+`OperationsObjective` makes simulated operations an objective for optimizers of deployments. `best_table` searches for
+the sites at which a given number of free units should wait. `best_offsets` searches for offsets: minutes added to the
+response times of stations before these are compared. As the best deployment depends on them, it can search for both.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, t
 
 
 class OperationsObjective(Objective):
-    """Function from a deployment to the share of calls that are late in simulated operations.
-
-    A call is late by the target of its priority, counted from the call.
+    """Function from a deployment to the share of calls that miss the target time of their priority, by simulation.
 
     Parameters
     ----------
@@ -51,8 +49,7 @@ class OperationsObjective(Objective):
 
     Notes
     -----
-    Optimizers that need a cost of each site and atom, such as "gp-pm", take the share of an atom's calls that a unit at
-    home would reach late.
+    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_from_home`.
 
     Examples
     --------
@@ -85,8 +82,8 @@ class OperationsObjective(Objective):
         self.noisy = not isinstance(rng, (int, np.integer))
 
     @cached_property
-    def ready(self) -> Callable[..., FloatArray]:
-        """Function that maps checked deployments, shape (K, p), to their values, shape (K,), without counting them."""
+    def value_function(self) -> Callable[..., FloatArray]:
+        """Function from checked deployments, shape (K, p), to their values, shape (K,), which does not count them."""
         return partial(map_rows, lambda rows: [self.evaluation(sites).late_share for sites in rows])
 
     def evaluation(self, sites: Sites) -> Operations:  # type: ignore[override]
@@ -95,7 +92,7 @@ class OperationsObjective(Objective):
 
 
 def late_from_home(system: System) -> FloatArray:
-    """Return the share of each atom's calls that a unit at home would reach late, in the mean time, shape (N, M)."""
+    """Return the share of each atom's calls that a unit at each site would reach late, by mean times, shape (N, M)."""
     n, m = system.city.travel_times.shape
     late = np.zeros((n, m))
     for priority in system.priorities:
@@ -117,10 +114,10 @@ def best_table(
 ) -> Policy:
     """Find a compliance table by local search over its entries, with the same calls for all tables.
 
-    The start is nested: from the deployment, the site that adds least to the expected late share of units at home, each
-    of them busy with probability ``policy.busy``, is removed repeatedly. A step replaces a site by another in one
-    entry, or in this entry and all larger ones, and is kept if the simulated late share does not rise. The search is
-    this project's own.
+    The first table is nested: from the deployment, the site is removed repeatedly whose loss raises the expected late
+    share least, if units are at home and busy with probability ``policy.busy``. A step replaces a site by another in
+    one entry, or in this entry and all larger ones, and is kept if the simulated late share does not rise. The search
+    is this project's own.
 
     Parameters
     ----------
@@ -131,9 +128,9 @@ def best_table(
         Its other rules are kept, and its table, if any, is the start. Default: ``Policy(moves=0)``, by which only a
         unit that becomes free is sent to another site.
     steps : int
-        Simulations after the first; 0 returns the start.
+        Number of simulations after the first; with 0 the first table is returned.
     calls : int
-        Of each simulation. With few calls the search fits their noise.
+        Number of calls of each simulation. With few calls the search fits their noise.
     rng : numpy.random.Generator or seed, optional
     **options
         For `simulate`, such as ``capacity``.
@@ -163,18 +160,18 @@ def best_table(
     def value(table: list[list[int]]) -> float:
         return simulate(system, first, policy=with_table(table), calls=calls, rng=seed, **options).late_share
 
-    nested = policy.table or _nest(late_from_home(system), system.city.demand_shares, first, policy.busy)
+    nested = policy.table or _nested_table(late_from_home(system), system.city.demand_shares, first, policy.busy)
     best = [list(entry) for entry in nested]
     least = value(best)
     for _ in range(steps):
-        tried = _step(best, system.city.n_sites, rng)
+        tried = _change_entry(best, system.city.n_sites, rng)
         found = value(tried)
         if found <= least:  # equal values too, to cross plateaus
             best, least = tried, found
     return with_table(best)
 
 
-def _step(table: list[list[int]], n_sites: int, rng: np.random.Generator) -> list[list[int]]:
+def _change_entry(table: list[list[int]], n_sites: int, rng: np.random.Generator) -> list[list[int]]:
     """Return a table in which a random site of an entry, and perhaps of all larger ones, is replaced by another."""
     p = len(table)
     level, new = int(rng.integers(p)), int(rng.integers(n_sites))
@@ -186,10 +183,13 @@ def _step(table: list[list[int]], n_sites: int, rng: np.random.Generator) -> lis
     return tried
 
 
-def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
-    """Return the table whose entry k - 1 is entry k less the site whose loss costs least; the last one is ``sites``."""
+def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
+    """Return a table in which each entry is the next one less the site whose loss costs least; the last is ``sites``.
 
-    def expected(chosen: list[int]) -> float:
+    ``costs`` has shape (N, M), the demand ``shares`` shape (M,); units are busy with probability ``busy``.
+    """
+
+    def expected_cost(chosen: list[int]) -> float:
         chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free
         ordered = np.sort(costs[chosen], axis=0)
         return float(chance @ ordered @ shares + (1 - chance.sum()) * costs.max())  # all busy: as the worst cost
@@ -197,20 +197,20 @@ def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> l
     table = [[int(site) for site in sites]]
     while len(table[0]) > 1:
         fewer = [table[0][:r] + table[0][r + 1 :] for r in range(len(table[0]))]
-        table.insert(0, min(fewer, key=expected))
+        table.insert(0, min(fewer, key=expected_cost))
     return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Offsets:
-    """Offsets found by `best_offsets`.
+    """Offsets of dispatch for one deployment.
 
     Attributes
     ----------
-    sites, minutes : ndarray of shape (p,), ndarray of shape (N,)
-        The deployment, and what is added to the response times of each site, with mean 0 over the sites in use.
+    sites, minutes : ndarray, shapes (p,) and (N,)
+        The deployment, and the minutes added to the response times of each site, of mean 0 over the sites in use.
     value, value_without : float
-        The metric with them, and of the deployment given with the closest unit always sent.
+        The metric with the offsets, and that of the first deployment if the closest unit is always sent.
     city : City
         The city with ``preference`` set to response times plus offsets.
     """
@@ -243,8 +243,8 @@ def best_offsets(
 ) -> Offsets:
     """Find offsets of the sites in use that lower a metric of one deployment, by random search.
 
-    The metric is constant nearly everywhere, as it changes only with an atom's order of preference. A step therefore
-    changes one offset by a small, medium or large random amount, and is kept if the metric does not rise.
+    A step changes one offset by a small, medium or large random amount, and is kept if the metric does not rise: the
+    metric is constant nearly everywhere, as it changes only with an atom's order of preference.
 
     Parameters
     ----------
@@ -254,10 +254,9 @@ def best_offsets(
     metric : str, tuple or mapping
         As for `Objective`.
     steps : int
-        Evaluations.
+        Number of evaluations after the first.
     moves : float
-        Share of the steps that move a unit to an unused site, with its offset, instead: a joint search of deployment
-        and offsets.
+        Share of the steps that move a unit to an unused site instead, to search for the deployment as well.
     rng : numpy.random.Generator or seed, optional
     progress : bool or callable
         True shows a bar; a function is called with (steps done, steps).

@@ -1,11 +1,11 @@
-"""Simulation of operations: priorities, transport, returns, shifts, and the rules of a policy.
+"""Simulation of operations: priorities, transport, trips home, shifts, and the rules of a policy.
 
-Unlike in the hypercube model, a unit drives to the scene, perhaps to a hospital, and home, may be sent again on its
-way, or be taken over by a more urgent call; calls wait by priority; their rate follows the hours of the week. `System`
-describes the calls and units, `Policy` which unit is sent and where free units wait.
+Unlike in the hypercube model, a unit drives to the scene, perhaps to a hospital, and home; on its way it may be sent to
+another call, or be taken over by a more urgent one. Calls wait by priority, and their rate follows the hours of the
+week. `System` describes the calls and units, `Policy` which unit is sent and where free units wait.
 
-Limits: on the way, driving times are interpolated between the two ends of the drive; the unit sent first transports the
-patient.
+Limits: for units on the way, driving times are interpolated between the two ends of their drive; the unit sent first
+transports the patient.
 """
 
 from __future__ import annotations
@@ -42,24 +42,23 @@ class Operations:
     sites : ndarray of int, shape (p,)
         Site of each unit at the start.
     policy : Policy
-    calls : ndarray, shape (B, K)
-        Counted calls, in B consecutive batches, by priority.
-    lost, late, waited : ndarray, shape (B, K)
-        Of these, the calls that were lost, that took the priority's target time or longer, and that had to wait.
+    calls, lost, late, waited : ndarray, shape (B, K)
+        Numbers of calls in B consecutive batches by priority: all that were counted, those lost, those answered in the
+        priority's target time or later, and those answered that had to wait.
     response_sum : ndarray, shape (B, K)
         Total response times of the answered calls, from the call to the first unit's arrival, min.
     histogram : ndarray of int, shape (K, 2400)
         Answered calls by response time, in tenths of a minute; the last bin also holds those that took longer.
     atom_response, atom_late : ndarray, shape (M,)
-        Mean response and late fraction of each atom's calls; NaN without a call.
+        Mean response (min) and late fraction of each atom's answered calls; NaN if there are none.
     utilizations : ndarray, shape (p,)
-        Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has none.
+        Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has no duty.
     relocations, taken_over : float
-        Drives of free units to another site than theirs, and units taken from a less urgent call, per hour.
+        Moves of free units to new sites, and units taken from a less urgent call, per hour.
     hours : float
         Simulated hours.
     trace : DataFrame or None
-        The first drives, by their start: unit, call (-1 for a drive to a site after it is over), origin and goal
+        The first drives, by their start: unit, call (-1 for a drive to a site without a call), origin and goal
         (places), and the minutes at which the drive begins (``leave``), would end (``arrive``), and ends (``until``).
 
     Examples
@@ -91,20 +90,20 @@ class Operations:
     @property
     def mean_response(self) -> float:
         """Mean response of all answered calls, from the call, min; NaN if there is none."""
-        return _share(self.response_sum.sum(), (self.calls - self.lost).sum())
+        return _ratio(self.response_sum.sum(), (self.calls - self.lost).sum())
 
     @property
     def late_share(self) -> float:
         """Share of all answered calls that were late by the target of their priority; NaN if there is none."""
-        return _share(self.late.sum(), (self.calls - self.lost).sum())
+        return _ratio(self.late.sum(), (self.calls - self.lost).sum())
 
     @property
     def loss_probability(self) -> float:
         """Share of all calls that were lost."""
-        return _share(self.lost.sum(), self.calls.sum())
+        return _ratio(self.lost.sum(), self.calls.sum())
 
     def percentile(self, share: float, priority: int | str | None = None) -> float:
-        """Return the minutes, in tenths, within which a share of the answered calls (of a priority) was reached."""
+        """Return the time (min) within which a share of the answered calls (of a priority) was reached, in tenths."""
         counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         # the end of its bin, by which all in it are reached
@@ -112,10 +111,10 @@ class Operations:
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of ``"mean_response"``, ``"late"`` or ``"loss"``, from batch means."""
-        from ..evaluators._intervals import check_level, ratio
+        from ..evaluators._intervals import check_level, ratio_interval
 
         (above, below), level = self._batches(measure, priority), check_level(level)
-        return ratio(above, below, level) if below.any() else (np.nan, np.nan)
+        return ratio_interval(above, below, level) if below.any() else (np.nan, np.nan)
 
     def _batches(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the numerator and denominator of a measure in each batch, shapes (B,)."""
@@ -129,7 +128,7 @@ class Operations:
         return above[:, columns].sum(axis=1), below[:, columns].sum(axis=1)
 
     def _columns(self, priority: int | str | None) -> slice:
-        """Return the columns of a priority, given by number or name; of all if None."""
+        """Return a slice of the columns of a priority, given by number or name; for None, of all columns."""
         if priority is None:
             return slice(None)
         names = [each.name for each in self.system.priorities]
@@ -140,7 +139,11 @@ class Operations:
         return slice(k, k + 1)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per priority and one for all: calls, mean response, 90th percentile, late, waited, lost."""
+        """Return a row per priority and one for all calls: their number, response times (min), and shares.
+
+        ``low`` and ``high`` are the 95 % interval of the mean response; ``late`` and ``waited`` are shares of the
+        answered calls, and ``lost`` is one of all calls.
+        """
         import pandas as pd
 
         rows = {}
@@ -152,13 +155,13 @@ class Operations:
             low, high = self.interval("mean_response", k)
             rows[name] = {
                 "calls": int(calls),
-                "mean_response_min": _share(self.response_sum[:, part].sum(), answered),
+                "mean_response_min": _ratio(self.response_sum[:, part].sum(), answered),
                 "low": low,
                 "high": high,
                 "percentile_90_min": self.percentile(0.9, k),
-                "late": _share(self.late[:, part].sum(), answered),
-                "waited": _share(self.waited[:, part].sum(), answered),
-                "lost": _share(lost, calls),
+                "late": _ratio(self.late[:, part].sum(), answered),
+                "waited": _ratio(self.waited[:, part].sum(), answered),
+                "lost": _ratio(lost, calls),
             }
         return pd.DataFrame(rows).T.astype({"calls": int})
 
@@ -195,21 +198,20 @@ def simulate(
         Default: the closest unit is sent, and units return to their sites.
     shifts : array_like, shape (p, 2), optional
         Hours of the day at which each unit's duty begins and ends, whole numbers from 0 to 24; it may span midnight,
-        and lasts all day if both are equal. Default: always on duty. A call that is under way when a shift ends is
-        finished first.
+        and lasts all day if both are equal. Default: always on duty. Units finish their calls after a shift ends.
     capacity : {"queue", "loss"}
         Whether a call that finds no unit waits, the most urgent first, or is lost.
-    calls : int
-        Calls counted, at least ``BATCHES``, after ``warmup`` more (default: a tenth).
+    calls, warmup : int
+        Number of calls that are counted, at least 20, and of calls before these (default: a tenth).
     trace : int
-        How many drives to record, for a map.
+        Number of drives to record, for a map.
     rng : numpy.random.Generator or seed, optional
         The same seed gives the same calls, with the same times, to every fleet and policy.
 
     Raises
     ------
     UnstableQueueError
-        If a queue grows beyond 4,096 units needed.
+        If the waiting calls of a priority need more than 4,096 units.
 
     Examples
     --------
@@ -245,7 +247,7 @@ def simulate(
     )
     rules = _rules(system, policy, offsets, table, capacity == "queue")
     opened = _fleet.records(p * MOST_UNITS + K * _events.QUEUE, _fleet.CALL)  # enough: an open call has a unit or waits
-    begin, end = _events.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
+    begin, end = _events.simulate_events(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
             f"calls that wait need more than {_events.QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot serve "
@@ -279,13 +281,13 @@ def simulate(
     )  # fmt: skip
 
 
-def _share(part: float, whole: float) -> float:
+def _ratio(part: float, whole: float) -> float:
     """Return part / whole; NaN if ``whole`` is 0."""
     return float(part / whole) if whole else np.nan
 
 
 def _world(system: System) -> _events.World:
-    """Return the system as the compiled code reads it."""
+    """Return the system as the arrays and records that compiled code reads."""
     city, priorities = system.city, system.priorities
     cumulative, guide = atom_guide(city)
     most = max(len(priority.units) for priority in priorities)
@@ -321,7 +323,7 @@ def _world(system: System) -> _events.World:
 
 
 def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> _fleet.Rules:
-    """Return the policy as the compiled code reads it."""
+    """Return the policy as the arrays and records that compiled code reads."""
     city = system.city
     from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
     # Atoms that the same sites cover are one group.
@@ -337,7 +339,7 @@ def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray,
         queue=queue,
         relocation=RELOCATION.index(policy.relocation),
         moves=len(table) if policy.instant else policy.moves,  # all move at once
-        haste=0.0 if policy.instant else 1.0,
+        drive_factor=0.0 if policy.instant else 1.0,
         patience=np.inf if policy.patience is None else policy.patience,
         sites=sites,
         preference=city.response_times if city.preference is None else city.preference,

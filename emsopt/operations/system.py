@@ -1,4 +1,4 @@
-"""The system that is simulated: places and times, priorities of calls, units, and the rules of dispatch.
+"""The system that is simulated: its places, driving times, hospitals and priorities of calls.
 
 Places are numbered: the N sites of the city first, then its M atoms, then H hospitals. Mean driving times between all
 of them make a matrix of shape (P, P), P = N + M + H, once for each of R *modes* of driving, such as lights and sirens,
@@ -30,14 +30,14 @@ HOURS = 168  # of a week, from Monday at midnight
 
 @dataclass(frozen=True)
 class Duration:
-    """A random time: its mean in minutes, and its variation.
+    """A random time, exponential or lognormal.
 
     Parameters
     ----------
     mean : float
         Minutes, at least 0.
     cv : float, optional
-        Standard deviation over mean of a lognormal time; 0 for one that never varies. Default: exponential.
+        Standard deviation over mean of a lognormal time; 0 for a fixed time. Default: exponential.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Duration:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the logarithm; -1 for an exponential time."""
+        """Standard deviation of the logarithm of a lognormal time; -1 stands for an exponential time."""
         return -1.0 if self.cv is None else float(np.sqrt(np.log1p(self.cv**2)))
 
 
@@ -120,7 +120,7 @@ class Priority:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class System:
-    """A city with what happens between a call and the unit's return.
+    """A city with driving times, hospitals and priorities, for simulations of operations.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class System:
         Mean driving times between sites, atoms and hospitals; ``minutes[..., a, b]`` is from a to b. The last mode is
         that of transports and of trips home. Without it the system is that of the hypercube model; see the module.
     hospitals : int
-        Number of hospitals, H.
+        Number of hospitals, H; they need ``minutes``, as do ``handover`` and `Priority.on_scene`.
     hospital_of : array_like of int, shape (M,), optional
         Hospital of each atom, 0 to H - 1. Default: the nearest in the last mode.
     priorities : sequence of Priority
@@ -142,12 +142,6 @@ class System:
         Relative rates of calls by hour of the week (from Monday at midnight) or of the day. Their mean is set to 1.
     hospital_locations : array_like, shape (H, 2), optional
         For maps, as the locations of the city's sites.
-
-    Raises
-    ------
-    InputError
-        If a shape does not fit, shares do not sum to 1, calls are transported without a hospital or take units from
-        calls that are as urgent, or ``hospitals``, ``on_scene`` or ``handover`` is given without ``minutes``.
 
     Examples
     --------
@@ -189,7 +183,7 @@ class System:
         checked["hospital_of"] = self._checked_hospitals(hospitals)
 
     def _checked_hospitals(self, hospitals: int) -> IntArray | None:
-        """Return the hospital of each atom, the nearest one if none is given; None without hospitals."""
+        """Return the hospital of each atom, by default the nearest; None without hospitals or driving times."""
         if self.hospital_of is not None:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
@@ -203,7 +197,7 @@ class System:
         return self.minutes[-1, self.city.n_sites : first, first:].argmin(axis=1)  # the mode of transports
 
     def _checked_priorities(self, hospitals: int) -> tuple[Priority, ...]:
-        """Return the priorities; raise unless they fit together and to the driving times and hospitals."""
+        """Return the priorities as a tuple; raise unless their names, shares, modes and transports are consistent."""
         priorities: Any = tuple(self.priorities) if np.iterable(self.priorities) else (self.priorities,)
         for priority in priorities:
             _validate.instance(priority, "priorities", Priority, "emsopt.operations.Priority each")
@@ -218,7 +212,7 @@ class System:
         return priorities
 
     def _check(self, priority: Priority, urgent: list[str], names: list[str], hospitals: int) -> None:
-        """Raise unless a priority fits to the system; ``urgent`` holds it and all priorities at least as urgent."""
+        """Raise unless a priority fits the system; ``urgent`` has its name and those of all more urgent priorities."""
         if self.minutes is None and (hospitals or self.handover.mean or priority.on_scene.mean):
             raise InputError(
                 "`hospitals`, `handover` and `on_scene` need driving times, `minutes`; without them a call takes the "
@@ -260,7 +254,7 @@ class System:
 
 
 def _by_hour(values: ArrayLike | None) -> FloatArray:
-    """Return positive factors for the hours of a week, from those of a week or a day; ones if None."""
+    """Return factors for the hours of a week, (168,), from those of a week or a day; ones for None."""
     if values is None:
         return np.ones(HOURS)
     factors = _validate.real_array(values, "calls_by_hour", (None,), low=0)

@@ -230,7 +230,7 @@ def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Ca
     at = objective.space.shown(x)
     if objective.noisy:
         noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
-        objective = objective.seeded(noise)
+        objective = objective.with_seed(noise)
     try:
         result: Any = objective(x.copy())  # a copy, as the function may change its argument
     except catch as error:

@@ -124,7 +124,7 @@ class Deployments(OwnPanel):
         if log is None:
             return None
         settings = replace(log.settings, metric=self.metric, capacity=at.capacity, hold_out=at.hold_out)
-        return log.changed(settings=settings, today=None if self.today is None else np.array(self.today))
+        return log.with_fields(settings=settings, today=None if self.today is None else np.array(self.today))
 
     def space(self, settings: SearchSettings) -> DeploymentSpace:
         """Return the allowed deployments."""

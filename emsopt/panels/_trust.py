@@ -109,7 +109,7 @@ class Trust:
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
-        table = advice.cells(steps.compare_recorded(model, {"today": e}, at.threshold))
+        table = advice.recorded_texts(steps.compare_recorded(model, {"today": e}, at.threshold))
         self.store(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:

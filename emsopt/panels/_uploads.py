@@ -30,7 +30,7 @@ from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message, _validate
 from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
-from ..planning.settings import OPTIONS, of_stations
+from ..planning.settings import OPTIONS, name_station_columns
 from ..roads import RoadNetwork
 from ._widgets import button, control, fold, lines
 
@@ -385,7 +385,7 @@ def _logs_and_stations(
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
     if others and not (logs and place):
         likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise of_stations(no_stations[likely]) if logs else no_logs[likely]
+        raise name_station_columns(no_stations[likely]) if logs else no_logs[likely]
     return logs, place, stations.get(place), others
 
 

@@ -1,10 +1,9 @@
 """From a log to advice, deployments at several loads and by the hour, and comparisons under uncertainty.
 
-`advice` is the one workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps`
-are its steps, and `log_model` is the first of them; `sweeps` finds the best deployment at each load or service rate and
-makes tables; `day_plan` plans a deployment for each hour of a day with few moves of units, and estimates the gain in
-weeks that the plan was not made from (`_plan_search` finds the cheapest sequence); `comparison` gives the probability
-that one deployment is better than another; `fleet` finds the number of units that the load needs, and the gain of each
+`advice` is the workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps` its
+steps, and `log_model` the first of them. `sweeps` finds the best deployment at each load or service rate; `day_plan`
+plans a deployment for each hour of a day with few moves, and judges it on weeks held out; `comparison` gives the
+probability that one deployment is better than another; `fleet` finds the number of units needed, and the gain of each
 further unit; `project` saves and opens settings and results.
 """
 

@@ -1,12 +1,12 @@
 """Search for the plan of a day: a deployment for each hour, with few units relocated between hours.
 
-If all deployments can be evaluated at all hours, `over_all` finds the best plan of all. Otherwise `over_candidates`
-improves a plan over a selection of deployments. Both look for the cheapest walk.
+If all deployments can be evaluated at all hours, `plan_over_all` finds the best plan of all. Otherwise
+`plan_over_candidates` improves a plan over a selection of deployments.
 
-A deployment is a state, given by the number of units in each twin group, a group of interchangeable sites. The cost of
-each hour in each state is known, and at most k units move between two hours. If *all* deployments of a fleet are
-states, k moves are replaced by k steps of one move each, because all intermediate deployments are allowed. For a
-selection of deployments, the number of moves between each two states is computed instead.
+A deployment is a *state*, given by the number of units in each twin group (group of interchangeable sites), and a plan
+is a *walk*: a state for each hour, with at most k units moved between two hours. Its cost is the sum of the costs of
+the hours. If *all* deployments of a fleet are states, k moves are replaced by k steps of one move each, because all
+intermediate deployments are allowed. For a selection, the number of moves between each two states is computed.
 
 The walk must return to its first state, as a day repeats. Branch and bound splits the states of the first hour into
 parts: the best walk that starts and ends in the same part, though not necessarily in the same state, is found by
@@ -44,7 +44,7 @@ MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
+    """Moves allowed in one round between K states: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
@@ -53,14 +53,14 @@ class Steps(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """A walk, given by its state in each hour, its cost, and a lower bound on the cost of any walk."""
+    """A walk over the H hours: its state in each, its cost, and a lower bound on the cost of any walk."""
 
     states: IntArray  # (H,)
     cost: float  # sum over the hours, without the price of moves
     bound: float  # lower bound on the cost of any walk over these states
 
 
-def all_affordable(objectives: list[Objective]) -> bool:
+def can_enumerate(objectives: list[Objective]) -> bool:
     """Return whether all deployments can be evaluated at all hours, and all moves between them can be listed."""
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
@@ -69,10 +69,13 @@ def all_affordable(objectives: list[Objective]) -> bool:
     return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
 
 
-def over_all(
+def plan_over_all(
     objectives: list[Objective], weights: FloatArray, most: int, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, Walk]:
-    """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
+    """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk over them.
+
+    ``weights``, shape (H,), are the shares of the calls, and at most ``most`` units move between hours.
+    """
     space = objectives[0].space
     rows = space.listing()
     values = np.empty((len(objectives), len(rows)))
@@ -84,12 +87,12 @@ def over_all(
     return rows, values, cheapest_walk(weights[:, None] * values, steps, counts)
 
 
-def over_candidates(
+def plan_over_candidates(
     objectives: list[Objective], weights: FloatArray, most: int, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
 
-    Return the deployments considered, (K, p), their values at each hour, (H, K), and the cheapest walk, unproven.
+    Arguments and results are those of `plan_over_all`, with the deployments considered; the walk has no bound.
     """
     space = objectives[0].space
     rng = _validate.generator(rng)
@@ -120,7 +123,7 @@ def over_candidates(
 
 
 def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
-    """Return the intermediate deployments if units move singly between the best deployments of consecutive hours."""
+    """Return the deployments on the way between those of consecutive hours, if units move one after the other."""
     result = []
     for k in range(len(bests)):
         way = list(bests[k])
@@ -131,7 +134,7 @@ def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArr
 
 
 def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
-    """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
+    """Return the old and the new site of each unit that moves, paired by short distances if locations are known."""
     groups = city.twin_groups
     left, taken = list(before), list(after)
     for site in before:  # keep units in place where possible, or else at a twin site
@@ -154,7 +157,8 @@ def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[i
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour.
 
-    ``counts`` holds the units in each twin group, shape (K, G), ``floors`` and ``capacities`` how many each may hold.
+    ``counts``, shape (K, G), has the units of each deployment in each twin group; ``floors`` and ``capacities``, shape
+    (G,), the fewest and most that a group may have.
     """
     # The key of a state is a sum over its units, so a move changes it by a known difference. Overflow is harmless.
     # Keys are random numbers of 62 bits: two states never share one in practice.
@@ -169,7 +173,7 @@ def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: in
 
 
 def some_steps(counts: IntArray, most: int) -> Steps:
-    """Return the steps between selected deployments, each of up to ``most`` moves; one round per hour."""
+    """Return the steps of up to ``most`` moves between some deployments, one round per hour; see `all_steps`."""
     moves = cdist(counts, counts, "cityblock") // 2
     sources, targets = np.nonzero((moves > 0) & (moves <= most))
     starts = np.searchsorted(sources, np.arange(len(counts) + 1))
@@ -177,11 +181,10 @@ def some_steps(counts: IntArray, most: int) -> Steps:
 
 
 def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray) -> Walk:
-    """Find the cheapest walk over states, with one state for each hour.
+    """Find the cheapest walk over K states, given the cost of each hour in each state, shape (H, K).
 
-    ``costs`` has the cost of each hour in each state, shape (H, K). ``counts`` are the units in each twin group, shape
-    (K, G), used only to split the states. If the search was completed, the walk is optimal: ``bound`` is then below
-    ``cost`` by at most the price of the moves. If there were too many parts, the gap may be larger.
+    ``counts``, shape (K, G), are the units in each twin group, by which states are split into parts. Unless there are
+    too many parts, the walk is optimal, and ``bound`` is below ``cost`` by at most the price of the moves.
     """
     everything = np.arange(costs.shape[1])
     value, path = _best_path(costs, steps, everything)
@@ -209,8 +212,8 @@ def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray) -> Walk:
 def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, IntArray]:
     """Find the cheapest walk that starts and ends in a part of the states.
 
-    Returned are its cost, with the price of moves, and the state in each hour, shape (H,). If it reaches another state
-    of the part than its first one after the last hour, that state is added; the cost is then only a lower bound.
+    Return its cost, with the price of moves, and its state in each hour, shape (H,). If the walk does not return to its
+    first state, the state of the part in which it ends is added, (H + 1,), and the cost is only a lower bound.
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
@@ -218,7 +221,7 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, 
     for cost in [*costs[1:], 0.0]:
         rounds = []
         for _ in range(steps.rounds):
-            values, origins = _spread(values, steps.starts, steps.targets, steps.moves)
+            values, origins = _advance_round(values, steps.starts, steps.targets, steps.moves)
             rounds.append(origins)
         history.append(rounds)
         values = values + cost
@@ -233,11 +236,12 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, 
 
 
 @njit(cache=True)
-def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the smallest value at which each state is reached in one round, (K,), and the state it is reached from.
+def _advance_round(
+    values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Return the smallest cost of reaching each state after one more round of moves, (K,), and from which state.
 
-    A state is reached from itself, with its own value, or from a neighbour, with the neighbour's value plus the price
-    of the moves.
+    ``values``, shape (K,), are the costs before the round. Staying in a state is free; a move has the price `PER_MOVE`.
     """
     least, origins = values.copy(), np.arange(len(values))
     for state in range(len(values)):
@@ -258,10 +262,10 @@ def _single_moves(
     weights: IntArray,
     starts: IntArray,
 ) -> IntArray:
-    """Return the states that each state reaches by one move, as `Steps.targets` lists them.
+    """Return the states that each state reaches by one move, in the order of `Steps.targets`.
 
-    A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes`` are whether a
-    group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
+    A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes``, shape (K, G),
+    are whether a group can lose or gain a unit in each state; ``order`` sorts ``keys``.
     """
     targets = np.empty(starts[-1], dtype=np.int32)
     way = 0

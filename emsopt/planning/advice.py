@@ -1,7 +1,7 @@
-"""Where the units of a city should wait, by its log of calls: the answer of the command, dashboard and notebooks.
+"""Where the units of a city should wait, by its log of calls: the workflow of command, dashboard and notebooks.
 
 `advise` takes the steps of `emsopt.planning.steps`, and `Advice` presents the findings: in at most twelve lines, in
-details, and as one page. A gain below 1 % of today's value is not worth a move, and is not examined further.
+details, and as one page. A gain below 1 % of today's value is not worth a move, and gets no interval.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..errors import Argument, InputError, Message
 from ..evaluators import p_median
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from . import steps
-from .comparison import Comparison, Interval, wording
+from .comparison import Comparison, Interval, metric_wording
 from .day_plan import Plan
 from .log_model import Model, build
 from .settings import Settings
@@ -52,27 +52,18 @@ class Advice:
     Attributes
     ----------
     model : Model
-        The city and how it was made, with cells as narrow as the gain needs.
+        The city and how it was made, with cells so narrow that the gain no longer depends on them (`steps.refine`).
     tested : BackTest or InputError
         Test on days held out, or why there was none.
     found : mapping of str to Evaluation
-        Deployments: "today" if it is known, "optimum" or "best found", and "p-median". Only today's if the model may
-        not be used to find others.
+        Deployments by name: "today" if it is known, "optimum" or "best found", and "p-median". Only today's if the
+        model may not be used to find others.
     how : str
         How the best deployment was found.
     comparison : Comparison or None
-        How sure the gain is; None if it is negligible or cannot be examined.
+        Interval of the gain; None if the gain is negligible, or times are not calibrated.
     plan : Plan or None
-        Deployments for the hours of the day.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> settings = eo.planning.Settings(units=3, cell_km=3.0, drop_repeats=True, empty_days="missing",
-    ...                                 accept_findings=True)
-    >>> advice = eo.planning.advise(*eo.datasets.practice_calls(), settings)
-    >>> list(advice.found), advice.today is None
-    (['optimum', 'p-median'], True)
+        Deployments for the hours of the day, if asked for (`with_day`).
     """
 
     model: Model
@@ -94,25 +85,25 @@ class Advice:
 
     @property
     def today(self) -> Evaluation | None:
-        """Today's deployment."""
+        """Evaluation of today's deployment; None if that is not known."""
         return self.found.get("today")
 
     @property
     def best(self) -> Evaluation | None:
-        """The best deployment found; None if the model may not be used to find one."""
+        """Evaluation of the best deployment found; None if the model may not be used to find one."""
         return next((e for name, e in self.found.items() if name not in ("today", "p-median")), None)
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Reasons against advice on this fleet, one sentence per use; empty if there are none."""
+        """Why the model may not be used for advice on this fleet, in sentences; empty if it may."""
         return steps.reasons_against(self.model, self.tested, self.model.fleet[0])
 
     @cached_property
     def gain(self) -> Interval | None:
-        """Gain of the best deployment over today's in the metric (min or a share): mean, and low and high (90 %).
+        """Reduction of the metric (min or a share) from today's deployment to the best: mean, low and high (90 %).
 
         Low and high are NaN without a comparison. The mean is the difference between the two evaluations if it lies in
-        the interval, else that of the drawn cities, which count where recorded drives were faster or slower.
+        the interval, else the mean over the drawn cities. None if either deployment is missing.
         """
         if self.today is None or self.best is None:
             return None
@@ -124,7 +115,10 @@ class Advice:
 
     @property
     def worth_it(self) -> bool:
-        """Whether the best deployment is worth moving to: it gains 1 % or more, and more than chance explains."""
+        """Whether the best deployment gains 1 % or more of today's metric, with an interval above 0 if that is known.
+
+        True if today's deployment is not known or has another number of units; False if no deployment was searched.
+        """
         if self.best is None:
             return False
         if self.gain is None or len(self.best.sites) != len(cast("Evaluation", self.today).sites):
@@ -134,21 +128,22 @@ class Advice:
 
     @property
     def proposed(self) -> Evaluation | None:
-        """The deployment advised: the best found, or today's if no move is worth it; None without advice."""
+        """The deployment advised: the best found, or today's if no move is worth it; None if no advice is given."""
         return self.best if self.worth_it else None if self.best is None else self.today
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
-        """Recorded and modelled responses by `compare_recorded`: a column for today and one for the best deployment."""
+        """Recorded and modelled responses, as `steps.compare_recorded`, of today's and of the best deployment."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
         return steps.compare_recorded(self.model, known, self.model.settings.threshold)
 
     @cached_property
     def zones(self) -> pd.DataFrame:
-        """Mean response (min) of each zone, the areas or the cells closest to each station; empty without a proposal.
+        """Mean response (min) of each zone: of each area or, with cells, of the cells closest to each station.
 
-        Columns ``today``, ``proposed``, ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls.
+        Columns ``today``, ``proposed``, ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls. It
+        is empty if today's or the best deployment is missing.
         """
         if self.today is None or self.best is None:
             return pd.DataFrame(columns=["today", "proposed", "minutes", "calls_per_year", "share"])
@@ -156,25 +151,29 @@ class Advice:
         return steps.zones(self.city, self.today, self.best, hours, by_station=cells is not None)
 
     @cached_property
-    def worse(self) -> pd.DataFrame:
-        """The ``zones`` that wait longer by more than 1 % of today's mean; the one that loses most comes first."""
+    def worse_zones(self) -> pd.DataFrame:
+        """The ``zones`` that wait longer by more than 1 % of today's mean response, largest increase first."""
         return self.zones if self.today is None else steps.worse_zones(self.zones, self.today)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The answer in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
+        """The advice in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
         told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
         lines = [
             f"{self.model.read[0]} {how}",
             *(said for said in self.model.read if said.startswith(("Columns of times", "Today"))),
         ]
-        lines += [_uses(self.tested), str(cells(self.recorded).to_string()), *_proposal(self)]
-        return (*lines, _mistakes(self.model.checks))
+        lines += [
+            _use_sentence(self.tested),
+            str(recorded_texts(self.recorded).to_string()),
+            *_proposal_sentences(self),
+        ]
+        return (*lines, _mistake_sentence(self.model.checks))
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
-        """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
+        """Sentences on the plan of the day, and its moves of units by hour; empty without a plan."""
         if self.plan is None:
             return ()
         moves = (f"{hour:02d}:00  {old} -> {new}" for hour, old, new in self.plan.changes().itertuples(index=False))
@@ -182,14 +181,14 @@ class Advice:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Everything that the answer leaves out, in lines."""
-        parts: list[Iterable[str]] = [*_of_model(self.model), ("Test on days held out", *_test_lines(self.tested))]
+        """Everything that `sentences` leave out, in lines."""
+        parts: list[Iterable[str]] = [*_model_lines(self.model), ("Test on days held out", *_test_lines(self.tested))]
         if self.model.recorded is not None:
-            parts.append((_late_in_words(self.model, self.model.recorded, self.today or self.best),))
+            parts.append((_late_in_words(self.model, self.model.recorded, self.today),))
         if self.best is not None:
             parts.append(_deployments(self))
-        if len(self.worse) and self.worth_it:
-            parts.append(("Zones that wait longer (min, calls a year)", self.worse.round(2).to_string()))
+        if len(self.worse_zones) and self.worth_it:
+            parts.append(("Zones that wait longer (min, calls a year)", self.worse_zones.round(2).to_string()))
         if self.comparison is not None:
             parts.append(("How sure the gain is", str(self.comparison)))
         parts.append(self.plan_lines)
@@ -197,26 +196,23 @@ class Advice:
 
     @property
     def html(self) -> str:
-        """The answer, the details and the test as one self-contained page."""
+        """The sentences, the details and the test as one self-contained HTML page."""
         answer, details = (escape("\n".join(lines)) for lines in (self.sentences, self.details))
         body = f"<h1>{escape(self.city.name)}: where should the units wait?</h1><pre>{answer}</pre>"
         body += f"<h2>Details</h2><pre>{details}</pre>{'' if self.report is None else self.report.body}"
         return document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
-        """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
+        """Return the advice with a plan of the day that moves at most ``moves`` units between two hours."""
         model, units = self.model, self.model.fleet[0]
         steps.stop_if_not_allowed(model, self.tested, units)
         given = model.city, model.space(units), moves, model.rates_by_hour, model.settings
         return replace(self, plan=steps.plan_day(*given, model=model, progress=progress))
 
     def save(self, path: PathLike) -> Path:
-        """Write the report as one self-contained HTML file and return its path.
+        """Write the report as one self-contained HTML file and return its path; raise if that is not possible.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        An existing file is replaced, or left unchanged if it cannot be written.
         """
         return atomic.write_file(path, self.html)
 
@@ -224,13 +220,15 @@ class Advice:
         return "\n".join(self.sentences)
 
     def __repr__(self) -> str:
-        return f"<Advice for {self.city.name}: {_proposal(self)[0]}>"
+        return f"<Advice for {self.city.name}: {_proposal_sentences(self)[0]}>"
 
 
 def advise(
     calls: CallLog | Source, stations: Source, settings: Settings | None = None, *, progress: Progress = False
 ) -> Advice:
     """Advise where the units of a city should wait, by its log of calls, and how far the advice can be trusted.
+
+    Raise if something is wrong in the data and not accepted, or a setting is invalid.
 
     Parameters
     ----------
@@ -240,26 +238,14 @@ def advise(
     progress : bool or callable
         Whether to show bars, or a function that is called with (starts of the search or cities drawn so far, total).
 
-    Returns
-    -------
-    Advice
-        ``print(advice)`` says it in at most twelve lines.
-
-    Raises
-    ------
-    InputError
-        If something is wrong in the data and not accepted, or a setting is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> settings = eo.planning.Settings(units=3, cell_km=3.0, drop_repeats=True, empty_days="missing")
-    >>> try:
-    ...     eo.planning.advise(calls, stations, settings)
-    ... except eo.EmsoptError as error:
-    ...     print(str(error)[:48])
-    something is wrong in the data: no place; swappe
+    >>> settings = eo.planning.Settings(units=3, cell_km=3.0, drop_repeats=True, empty_days="missing",
+    ...                                 accept_findings=True)
+    >>> advice = eo.planning.advise(*eo.datasets.practice_calls(), settings)
+    >>> list(advice.found), advice.today is None
+    (['optimum', 'p-median'], True)
     """
     model = build(calls, stations, settings)
     steps.stop_if_wrong(model)
@@ -286,8 +272,8 @@ def advise(
 # -- in words ---
 
 
-def _uses(tested: BackTest | InputError) -> str:
-    """Return a sentence on the uses that the test allows and those that it does not."""
+def _use_sentence(tested: BackTest | InputError) -> str:
+    """Return a sentence on the uses for which the test allows the model, and those for which it does not."""
     if isinstance(tested, InputError):
         said = "The model was not tested, so nothing says how far it can be trusted: "
         return Message(said, *Message.of(tested).parts)
@@ -301,8 +287,8 @@ def _uses(tested: BackTest | InputError) -> str:
     return Message(said, Argument("dispatch", tested.follows), ".")
 
 
-def cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of recorded beside modelled responses with titles in words, and cells as text."""
+def recorded_texts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of `steps.compare_recorded` as texts, with titles in words."""
     late = str(table.index[-1])
     limit = late.split("_")[2]
     titles = TITLES | {
@@ -315,7 +301,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(texts, index=[titles[str(name)] for name in table.index], columns=names)
 
 
-def _proposal(advice: Advice) -> list[str]:
+def _proposal_sentences(advice: Advice) -> list[str]:
     """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
     best, today, gain = advice.best, advice.today, advice.gain
     if best is None:
@@ -335,23 +321,23 @@ def _proposal(advice: Advice) -> list[str]:
     moved = f"Move {(new - old).total()} of {len(best.sites)} units"
     head = moved if same else f"{len(best.sites)} units, not {len(today.sites)}"
     verb = "gains" if gain.mean >= 0 else "loses (negative gain)"
-    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
+    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_drawback_sentences(advice)]
 
 
 def _gain_text(metric: Metric, gain: Interval) -> str:
-    """Return the gain, with its interval if that was examined."""
-    scale, unit, what = wording(metric)
+    """Return the gain as text, with its interval if that is known."""
+    scale, unit, what = metric_wording(metric)
     mean, low, high = (scale * value for value in gain)
     sure = "" if np.isnan(low) else f" (90 % interval: {low:+.3f} to {high:+.3f})"
     return f"{mean:+.3f}{unit} of {what}{sure}"
 
 
-def _cost(advice: Advice) -> Iterator[str]:
-    """Yield sentences on who waits longer and by how much, and on whether the proposal is a trade-off."""
+def _drawback_sentences(advice: Advice) -> Iterator[str]:
+    """Yield sentences on zones that wait longer, and on measures that the proposal makes worse."""
     best, today = advice.best, advice.today
     assert best is not None
     assert today is not None
-    if said := longer_waits(advice.worse):
+    if said := longer_waits(advice.worse_zones):
         yield said
     sentences = []
     limit = advice.model.settings.threshold
@@ -368,7 +354,7 @@ def _cost(advice: Advice) -> Iterator[str]:
 
 
 def longer_waits(worse: pd.DataFrame) -> str:
-    """Return a sentence on zones that wait longer, by how much and with how many calls per year; empty if none do."""
+    """Return a sentence on `worse_zones`: their number, calls per year and added minutes; empty if there are none."""
     if not len(worse):
         return ""
     zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
@@ -378,16 +364,16 @@ def longer_waits(worse: pd.DataFrame) -> str:
     return f"Longer waits: {calls} in {len(worse)} zone(s){named}: {zones}{more}."
 
 
-def _mistakes(checks: Checks) -> str:
-    """Return the likely mistakes in the data."""
+def _mistake_sentence(checks: Checks) -> str:
+    """Return a sentence on the mistakes that the checks found in the data, and on what they doubt."""
     wrong = [found.what for found in checks if found.level == "wrong"]
     look = [found.what for found in checks if found.level != "wrong"]
     said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
 
-def _of_model(model: Model) -> Iterator[Iterable[str]]:
-    """Yield titles and lines on the data, the assumptions, and what was calibrated."""
+def _model_lines(model: Model) -> Iterator[Iterable[str]]:
+    """Yield sections on the data, the assumptions, and what was calibrated, each a title followed by lines."""
     found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
              for f in model.checks)  # fmt: skip
     yield ("Data", *model.read[1:], *found)
@@ -397,10 +383,10 @@ def _of_model(model: Model) -> Iterator[Iterable[str]]:
         yield (title, model.fit.to_frame().round(3).to_string())
 
 
-def _late_in_words(model: Model, recorded: CallLog, modelled: Evaluation | None) -> str:
-    """Return a sentence on what counts as late in recorded and in modelled responses."""
+def _late_in_words(model: Model, recorded: CallLog, today: Evaluation | None) -> str:
+    """Return a sentence on which recorded and modelled responses count as late, with today's share if it is known."""
     threshold = model.settings.threshold
-    late = None if modelled is None else float(modelled.late_fraction(threshold))
+    late = None if today is None else float(today.late_fraction(threshold))
     return in_words(late, threshold, recorded_responses(recorded)[1])
 
 
@@ -415,7 +401,7 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
 
 
 def _deployments(advice: Advice) -> Iterator[str]:
-    """Yield how the deployments were found, their figures, the stations of their units, and how calls are counted."""
+    """Yield lines on the deployments: how they were found, their measures, their stations, and the cells."""
     table = pd.DataFrame({name: e.summary(advice.model.settings.threshold) for name, e in advice.found.items()})
     yield f"Deployments ({advice.how})"
     yield f"{next(iter(advice.found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
@@ -428,16 +414,16 @@ def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]
     """Yield sentences on what a plan of the day gains, and whether it is worth it."""
     o = plan.objectives[0]
     yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
-    values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"
+    values = f"{with_gap(plan.fixed_value, plan)} without moves, {with_gap(plan.free_value, plan)} with unlimited moves"
     yield f"{o.label}, mean over all calls: {plan.value:.4g}; {values}."
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
-        yield f"Today's deployment, hour by hour: {against(float(now), plan)}."
+        yield f"Today's deployment, hour by hour: {with_gap(float(now), plan)}."
     yield plan.verdict
 
 
-def against(value: float, plan: Plan) -> str:
-    """Return a value as text, with its difference from the value of the plan, and in percent if that is visible."""
+def with_gap(value: float, plan: Plan) -> str:
+    """Return a value as text with its gap to the value of the plan, also in percent unless that rounds to 0."""
     if not plan.value:
         return f"{value:.4g}"
     percent = round(100 * (value / plan.value - 1), 1) + 0.0  # adding 0.0 turns -0.0 into 0.0
@@ -445,7 +431,7 @@ def against(value: float, plan: Plan) -> str:
 
 
 def tally(names: Iterable[str]) -> str:
-    """Return names with how often they occur: "Station 2 x 2, 3, 9"; a word that all begin with comes once."""
+    """Return names and how often each occurs, as "Station 2 x 2, 3, 9"; a first word common to all comes once."""
     units = Counter(names)
     words = {name.partition(" ")[0] for name in units}
     common = f"{words.pop()} " if len(words) == 1 and all(" " in name for name in units) and len(units) > 1 else ""
@@ -454,6 +440,6 @@ def tally(names: Iterable[str]) -> str:
 
 
 def list_changes(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
-    """Return the stations that lose units and those that get units, with how many."""
+    """Return as texts the stations that lose units and those that get units, with the numbers of units."""
     old, new = Counter(before), Counter(after)
     return tally((old - new).elements()) or "none", tally((new - old).elements()) or "none"

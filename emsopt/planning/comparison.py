@@ -7,14 +7,13 @@ a difference.
 
 **More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
 log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
-about F + (V - F) / k. The 90 % interval of a difference D then excludes 0 if D is more than 1.645 standard deviations,
-hence from k = (V - F) / ((D / 1.645)² - F) on, if D stays what it is. If the denominator is not positive, no amount of
-data of this kind settles it.
+about F + (V - F) / k. The 90 % interval of a difference D excludes 0 if D is more than 1.645 standard deviations, hence
+from k = (V - F) / ((D / 1.645)² - F) on, if D stays as it is. If the denominator is not positive, no amount of data of
+this kind suffices.
 
-**Limits.** Only what the calibration draws is uncertain: the errors of the queueing model, and whether the future will
-be like the log, are not counted. `emsopt.calls.back_test` shows the former. Units are sent in the order of the
-estimated times in all drawn cities (`emsopt.calls.drawn_cities`), so that a deployment without one of its units can be
-better in some of them, by very little. The answer says so, and what share of calls is lost.
+**Limits.** The interval leaves out the errors of the queueing model, which `emsopt.calls.back_test` shows, and whether
+the future will be like the log. Units are sent in the order of the estimated times in all drawn cities
+(`emsopt.calls.drawn_cities`), so that a deployment with one unit fewer can be better in some of them, by very little.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
-FEW_LOST = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
+NEGLIGIBLE_LOSS = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
 class Interval(NamedTuple):
@@ -69,40 +68,29 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Differences of deployments and their probabilities. Differences are to the first one; negative is better.
+    """Deployments compared in drawn cities. Differences are to the first deployment; negative is better.
 
     Attributes
     ----------
     names : tuple of str
         Names of the K deployments, in the order given.
     sites : tuple of ndarray of int
-        Their sites.
-    metric : str, tuple or mapping
-        What is compared; smaller is better.
-    evaluator, capacity : str
-        How it is computed.
+        Site of each unit, by deployment.
+    metric, evaluator, capacity
+        As passed to `compare`; the evaluator by its name.
     values : ndarray, shape (draws, K)
-        Metric of each deployment in each drawn city. In a row the city is the same.
+        Metric of each deployment in each drawn city, one row per city.
     by_atom : DataFrame
         One row per atom, for the last deployment against the first: calls per hour, mean difference of the metric
         with its 90 % interval, probability that it is lower, and ``verdict``: "same" if the interval is within 1 % of
         the first deployment's metric, "gains" or "loses" if it excludes 0, else "unclear".
     variances : Series
         Variance over the draws of the difference of the last deployment to the first: "all"; with only "demand",
-        "travel" or "service" drawn; and "unlimited", what would remain with an unlimited log of the same kind.
+        "travel" or "service" drawn; and "unlimited", for an unlimited log of the same kind.
     weeks : float
         Length of the log.
     lost : ndarray, shape (K,)
-        Share of the calls that each deployment loses because all units are busy, mean over the draws; 0 if calls queue.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
-    >>> plans = {"today": fit.deployment, "moved": [1, *fit.deployment[1:]]}
-    >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
-    >>> answer.names, answer.values.shape
-    (('today', 'moved'), (100, 2))
+        Share of calls that find all units busy and are lost, by deployment, mean over the draws; 0 if calls queue.
     """
 
     names: tuple[str, ...]
@@ -130,7 +118,7 @@ class Comparison:
     def more_weeks(self) -> float:
         """Weeks of further data after which the interval of the difference would exclude 0, if its mean stays.
 
-        0 if it does so already, infinite if no amount of such data would.
+        0 if it does already, infinite if no amount of such data suffices.
         """
         if self.difference.excludes_zero:
             return 0.0
@@ -140,7 +128,7 @@ class Comparison:
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """Names, by mean, of the best deployment and of those that the log cannot distinguish from it."""
+        """Names of the deployment with the best mean, and of those that the log cannot distinguish from it."""
         order = np.argsort(self.values.mean(axis=0), kind="stable")
         gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
@@ -149,7 +137,7 @@ class Comparison:
         """Return one row per deployment: number of units, metric, difference to the first, probabilities, lost calls.
 
         ``probability_better`` is the probability of being better than the first deployment, ``probability_best`` that
-        of being the best of all; deployments that are equally good share it.
+        of being the best of all, which equally good deployments share.
         """
         best = self.values == self.values.min(axis=1, keepdims=True)
         rows = {}
@@ -164,15 +152,15 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The results in words. The first sentence has the difference and its interval."""
-        parts = (_of_difference(self), _of_fewer_units(self), _of_lost_calls(self), _of_zones(self))
-        return tuple(text for part in (*parts, _of_sources(self.variances), _of_all(self)) for text in part)
+        """The results in sentences; the first has the difference of the last deployment to the first."""
+        parts = (_difference_sentences(self), _fleet_sentences(self), _lost_call_sentence(self), _zone_sentence(self))
+        return tuple(text for part in (*parts, _source_sentence(self.variances), _best_sentence(self)) for text in part)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
     def __repr__(self) -> str:
-        gap, (scale, unit, _) = self.difference, wording(self.metric)
+        gap, (scale, unit, _) = self.difference, metric_wording(self.metric)
         numbers = f"{scale * gap.mean:+.3g} ({scale * gap.low:+.3g} to {scale * gap.high:+.3g}){unit}"
         return (
             f"<Comparison of {', '.join(self.names)}: {numbers}, better with probability {self.probability_better:.3g}>"
@@ -208,7 +196,7 @@ def compare(
     evaluator : {"exact", "approximate"}, optional
         Default: exact if no deployment has more than 12 units, else approximate.
     capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy.
+        What happens to calls that find every unit busy. Raise if a queue is unstable in some drawn city.
     metric : str, tuple or mapping
         "mean_response", ("late", minutes), or a weighted mix, as for `Objective`.
     progress : bool or callable
@@ -216,28 +204,17 @@ def compare(
     **options
         As for `Fit.city` and `aggregate_calls`, such as ``cell_km`` and ``reach_km``.
 
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two deployments or 100 draws, or a site or option is unknown.
-    UnstableQueueError
-        If calls queue and some drawn city has more of them than the units can serve.
-
     Examples
     --------
     >>> import emsopt as eo
     >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
     >>> plans = {"today": fit.deployment, "moved": [1, *fit.deployment[1:]]}
     >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
-    >>> 0 <= answer.probability_better <= 1
-    True
+    >>> answer.names, answer.values.shape, 0 <= answer.probability_better <= 1
+    (('today', 'moved'), (100, 2), True)
     """
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
-    known = uncertain(fit, **options)
+    known = city_distribution(fit, **options)
     centre = known.city()
     if not isinstance(deployments, Mapping) or len(deployments) < 2:
         wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
@@ -273,11 +250,11 @@ def compare(
     )
 
 
-def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -> DrawnCities:
+def city_distribution(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -> DrawnCities:
     """Return the distribution of the cities of a fit; ``options`` are as for `Fit.city`.
 
-    Anything with the methods ``city`` and ``draws`` and with ``weeks`` is returned as it is. Errors call the argument
-    ``name``; ``other`` are words for its further types.
+    A distribution, that is anything with a method ``draws``, is returned as it is. Messages call the argument ``name``
+    and list the types ``other`` before a fit.
     """
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
@@ -292,14 +269,14 @@ def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -
 
 
 def check_model(evaluator: str | None, units: int) -> str:
-    """Return the evaluator of deployments of up to ``units`` units, as `check_evaluator`; raise if it simulates."""
+    """Return the name of the evaluator for up to ``units`` units, as `check_evaluator`; raise for "simulation"."""
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
     return check_evaluator(evaluator, units)
 
 
 def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
-    """Yield the cities; after each one, report ``before`` plus the number yielded so far."""
+    """Yield the cities; after each, call ``show`` with ``before`` plus the number yielded so far."""
     for done, city in enumerate(cities, before + 1):
         yield city
         show(done)
@@ -310,8 +287,8 @@ def evaluate_draws(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.
 
-    Returned are the metric, shape (draws, K), by how much the last deployment changes that of each atom compared with
-    the first, shape (draws, M), and the mean share of calls that each deployment loses, shape (K,).
+    Return the metric, shape (draws, K), its difference from the first deployment to the last by atom, shape (draws, M),
+    and the mean share of calls that each deployment loses, shape (K,).
     """
     values, changes, lost = [], [], []
     with warnings.catch_warnings():
@@ -340,7 +317,7 @@ def probability_below(gaps: FloatArray) -> Any:
 
 
 def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
-    """Return the table ``by_atom`` of a comparison; ``changes`` has one row per draw, ``size`` is the metric itself."""
+    """Return the table `Comparison.by_atom` from differences, (draws, M); ``size`` is the first one's mean metric."""
     low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
     small = np.maximum(-low, high) <= NEGLIGIBLE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
@@ -352,8 +329,8 @@ def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
 # -- in words ---
 
 
-def wording(metric: Metric) -> tuple[float, str, str]:
-    """Return the factor and unit in which differences of a metric are reported, and the metric in words."""
+def metric_wording(metric: Metric) -> tuple[float, str, str]:
+    """Return the factor and the unit for reporting differences of a metric, and the metric in words."""
     if metric == "mean_response":
         return 1, " min", "mean response"
     if isinstance(metric, tuple) and metric[0] == "late":
@@ -367,7 +344,7 @@ def _change(value: float, unit: str = "") -> str:
 
 
 def _percent(probability: float, draws: int) -> str:
-    """Return a probability in words; ``draws`` draws resolve differences of 1 / draws only."""
+    """Return a probability estimated from a number of draws as a percentage; 0 and 1 become bounds."""
     if probability in (0, 1):
         return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
     return f"{100 * probability:.3g} %"
@@ -381,10 +358,10 @@ def _interval_text(gap: Interval, scale: float, unit: str) -> str:
     return f"{_change(scale * gap.low)} to {_change(scale * gap.high, unit)}"
 
 
-def _of_difference(answer: Comparison) -> Iterator[str]:
+def _difference_sentences(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
-    scale, unit, quantity = wording(answer.metric)
+    scale, unit, quantity = metric_wording(answer.metric)
     if (answer.values[:, 0] == answer.values[:, -1]).all():
         same = ": the deployments are the same" if sorted(answer.sites[0]) == sorted(answer.sites[-1]) else ""
         yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
@@ -414,15 +391,15 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
 
 
 def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
-    """Return positions 0 and -1, that of the deployment contained in the other first; None if neither is."""
+    """Return (0, -1) if the first deployment has a part of the last one's units, (-1, 0) if the reverse, else None."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
     pairs = ((0, -1), (-1, 0))
     return next((p for p in pairs if (counts[p[0]] <= counts[p[1]]).all() and (counts[0] != counts[-1]).any()), None)
 
 
-def _of_fewer_units(answer: Comparison) -> Iterator[str]:
-    """Yield sentences on fleets that differ, and on why a deployment may look better than itself with more units."""
+def _fleet_sentences(answer: Comparison) -> Iterator[str]:
+    """Yield sentences on fleets of different size, and on why one may look better with fewer units."""
     (first, last), units = (answer.names[0], answer.names[-1]), [len(answer.sites[k]) for k in (0, -1)]
     if units[0] != units[1]:
         yield f"The fleets differ: {last!r} has {units[1]} units, {first!r} has {units[0]}."
@@ -432,10 +409,10 @@ def _of_fewer_units(answer: Comparison) -> Iterator[str]:
     gaps = answer.values[:, pair[0]] - answer.values[:, pair[1]]
     if (gaps >= 0).all():
         return
-    scale, unit, _ = wording(answer.metric)
+    scale, unit, _ = metric_wording(answer.metric)
     share, gain = _percent(float((gaps < 0).mean()), len(gaps)), f"{-scale * gaps[gaps < 0].mean():.2g}{unit}"
     fewer, more = (answer.names[k] for k in pair)
-    far = ", or it loses calls that are far" * bool(answer.lost[pair[0]] - answer.lost[pair[1]] >= FEW_LOST)
+    far = ", or it loses calls that are far" * bool(answer.lost[pair[0]] - answer.lost[pair[1]] >= NEGLIGIBLE_LOSS)
     yield (
         f"{fewer!r} is {more!r} with fewer units. It is better in {share} of the drawn cities, there by {gain} on "
         "average: units are sent in the order of the estimated times, and in those cities the next unit is closer to "
@@ -443,10 +420,10 @@ def _of_fewer_units(answer: Comparison) -> Iterator[str]:
     )
 
 
-def _of_lost_calls(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on calls that no unit answers."""
+def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
+    """Yield a sentence on calls that are lost because all units are busy."""
     first, last = answer.lost[[0, -1]]
-    if max(first, last) >= FEW_LOST:
+    if max(first, last) >= NEGLIGIBLE_LOSS:
         names = answer.names[0], answer.names[-1]
         yield (
             f"All units are busy for {first:.2%} of the calls with {names[0]!r} and {last:.2%} with {names[1]!r}. Such "
@@ -454,9 +431,9 @@ def _of_lost_calls(answer: Comparison) -> Iterator[str]:
         )
 
 
-def _of_zones(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on who gains and who loses."""
-    by_atom, (scale, unit, _) = answer.by_atom, wording(answer.metric)
+def _zone_sentence(answer: Comparison) -> Iterator[str]:
+    """Yield a sentence on how many zones gain and lose, and their shares of the calls."""
+    by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
     small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
     if (by_atom["verdict"] == "same").all():
         if answer.difference.low != 0 or answer.difference.high != 0:
@@ -473,8 +450,8 @@ def _of_zones(answer: Comparison) -> Iterator[str]:
     yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
 
 
-def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
-    """Yield a sentence on where the uncertainty comes from."""
+def _source_sentence(variances: pd.Series[float]) -> Iterator[str]:
+    """Yield a sentence on how much of the variance comes from demand, travel times and service times."""
     parts = variances[list(SOURCES)]
     if parts.sum() > 0:
         shares = (100 * parts / parts.sum()).sort_values(ascending=False)
@@ -482,8 +459,8 @@ def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
         yield f"The uncertainty (variance) comes {', '.join(told)}."
 
 
-def _of_all(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on which of several deployments can be distinguished."""
+def _best_sentence(answer: Comparison) -> Iterator[str]:
+    """Yield a sentence on the best of more than two deployments, and those that cannot be distinguished from it."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
         tied = f"; the log cannot tell it from {', '.join(others)}" if others else ""

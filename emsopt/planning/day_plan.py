@@ -5,19 +5,17 @@ over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in ho
 units may move from one hour to the next, and from the last to the first, as the day repeats.
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and the time
-that relocated units spend on the road. A plan also follows chance in its log, so that its own value promises more than
-a new week brings: `judge_plan` estimates the gain of its moves in weeks that it was not made from.
+that relocated units spend on the road. A plan is also fitted to the random variation of its log, so that its own value
+is too favourable: `judge_plan` estimates the gain of its moves by cross-validation over the W weeks of the log.
 
-With W weeks, a plan is made from all weeks but one, and so is the best deployment without moves. Both then answer the
-calls of the week left out: the model gives the mean response of each atom at each hour of the day, at the rates of the
-whole log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The
-mean of the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard
-deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio,
-"Inference for the Generalization Error", Machine Learning 52, 2003).
-
-The gain may exceed what the plan itself promises: rates by hour are shrunk towards those of the whole day, by one
-amount for all atoms (`emsopt.calls.profile.shrinkage`), and the one deployment without moves is chosen by the log as
-well, so that its own value is too favourable.
+A plan is made from all weeks but one, and so is the best deployment without moves. Both are evaluated on the calls of
+the week left out: the model gives the mean response of each atom at each hour of the day, at the rates of the whole
+log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The mean of
+the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard deviation s of
+the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio, "Inference for the
+Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure: rates by hour are shrunk
+towards those of the whole day (`emsopt.calls.profile.shrinkage`), and the value of the deployment without moves is too
+favourable as well.
 """
 
 from __future__ import annotations
@@ -45,29 +43,24 @@ if TYPE_CHECKING:
     from ..city.deployment_space import DeploymentSpace
     from ..errors._types import FloatArray, IntArray, Progress, Rng
 
-LITTLE = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
+NEGLIGIBLE_GAIN = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOutGain:
-    """Gain of a plan over the best deployment without moves, in weeks that it was not made from.
+    """Gain of a plan over the best deployment without moves, in W weeks that were held out.
 
     Attributes
     ----------
-    gains : ndarray, shape (W,)
-        Gain per call in each week held out: in minutes, or in the units of another metric.
-    calls : ndarray, shape (W,)
-        Number of calls in each of these weeks.
-    moves : ndarray, shape (W,)
-        Moves per day of each plan.
+    gains, calls, moves : ndarray, shape (W,)
+        For each week held out: gain per call (min, or the unit of another metric), number of calls, and moves per day.
     calls_per_day : float
         Mean number of calls per day of the whole log.
     mean, low, high : float
         Gain per call: mean over all calls, and its 90 % interval.
     per_move : Interval
-        Gain over all calls of a day divided by the moves of a day, with its interval: what a move may cost at most.
-        In minutes of all callers together; with a late fraction, in late calls; with a mix, in its sum over the calls.
-        NaN if no plan moves a unit.
+        Gain over all calls of a day divided by the moves of a day, with its interval: what a move may cost at most, in
+        call-minutes, late calls, or the sum of another metric over the calls. NaN if no plan moves a unit.
     relative : float
         ``mean`` as a share of the value without moves.
     metric : str, tuple or mapping
@@ -92,7 +85,7 @@ class HeldOutGain:
 
     @property
     def verdict(self) -> str:
-        """Advice on the moves, in a few sentences."""
+        """Whether to make the moves and what they gain, in a few sentences."""
         label, scale = metric_label(self.metric), 1.0
         unit, note = f"of ({label}) per call", f"of ({label}), summed over the calls,"
         if self.metric == "mean_response":
@@ -132,7 +125,7 @@ class Plan:
     weights : ndarray, shape (H,)
         Share of calls in each hour.
     moves : ndarray of int, shape (H,)
-        Number of units that move at the start of each hour; the first entry are moves from the last hour to the first.
+        Number of units that move at the start of each hour, at the first from the deployment of the last hour.
     most_moves : int
         Maximum number of units that may move between two hours, k.
     value : float
@@ -140,25 +133,16 @@ class Plan:
     lower_bound : float
         Lower bound on the value of any plan within this limit; NaN if nothing is proven.
     fixed_sites : ndarray of int, shape (p,)
-        Best deployment found for all hours together, without moves.
-    fixed_value : float
-        Value of ``fixed_sites``: its mean over all calls.
-    free_value : float
-        Mean over all calls if each hour has its own best deployment found, with unlimited moves.
+        Best deployment found that is the same at all hours.
+    fixed_value, free_value : float
+        Means over all calls with ``fixed_sites``, and with the best deployment found for each hour, without a limit on
+        the moves.
     message : str
-        Description of what was searched and what is proven.
+        How many deployments were evaluated, and what is proven.
     objectives : tuple of Objective
         The objective of each hour.
     held_out : HeldOutGain or None
-        What the plan gains in weeks that it was not made from; None before `emsopt.planning.judge_plan`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> plan = eo.planning.hourly_plan({"night": city.scaled(0.5), "day": city.scaled(2)}, 2, moves=1)
-    >>> plan.labels, len(plan.sites), plan.most_moves
-    (('night', 'day'), 2, 1)
+        Gain in weeks held out; None before `emsopt.planning.judge_plan`.
     """
 
     labels: tuple[object, ...]
@@ -215,12 +199,12 @@ class Plan:
             return self.held_out.verdict
         gain = self.fixed_value - self.value
         said = f"The plan is not judged on days held out of the log. By its own figures it gains {gain:.2g}"
-        leave = gain < LITTLE * self.fixed_value
+        leave = gain < NEGLIGIBLE_GAIN * self.fixed_value
         return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
     @property
     def limit(self) -> str:
-        """How many moves are allowed and made, in words."""
+        """The number of moves allowed between hours and the number made in all, in words."""
         moves = "1 move" if self.most_moves == 1 else f"{self.most_moves} moves"
         return f"at most {moves} between hours, {int(self.moves.sum())} in all"
 
@@ -254,8 +238,8 @@ def hourly_plan(
     ----------
     cities : mapping or sequence of City
         One city per hour, in order; the keys of a mapping are the labels (see
-        `emsopt.calls.Demand.cities_by_hour`). All must have the same site names in the same order, and the same groups
-        of interchangeable sites (`City.twin_groups`).
+        `emsopt.calls.Demand.cities_by_hour`). Raise unless all have the same sites and groups of interchangeable sites
+        (`City.twin_groups`).
     units : int or DeploymentSpace
         Fleet size p, or the allowed deployments, the same for all hours.
     moves : int
@@ -273,42 +257,36 @@ def hourly_plan(
     Returns
     -------
     Plan
-        If all deployments can be evaluated at all hours, dynamic programming over all of them, with branch and
-        bound, finds the optimal plan (`Plan.proven`). The approximate evaluator allows
-        about 40,000 deployments in 24 hours. Otherwise the plan is the best over a selection of deployments: the
-        results of a local search for each hour, their neighbours, and the neighbours of the plan until it no longer
-        improves.
-
-    Raises
-    ------
-    InputError
-        If the cities do not have the same sites or interchangeable sites, or the fleet does not fit them.
+        If all deployments can be evaluated at all hours, up to about 40,000 in 24 hours by the approximate evaluator,
+        the plan is optimal (`Plan.proven`): it is found by dynamic programming with branch and bound. Otherwise it is
+        the best over a selection of deployments: the results of a local search for each hour, their neighbours, and the
+        neighbours of the plan until it no longer improves.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> base = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
     >>> plan = hourly_plan({"night": base.scaled(0.5), "day": base.scaled(2)}, 2, moves=1)
-    >>> plan.proven, plan.value <= plan.fixed_value
-    (True, True)
+    >>> plan.labels, plan.sites.shape, plan.proven, plan.value <= plan.fixed_value
+    (('night', 'day'), (2, 2), True, True)
     """
     by_hour = _by_hour(cities)
     limit = _validate.whole_number(moves, "moves", low=0)
     objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
     check_model(evaluator, objectives[0].units)
-    if evaluator is None and not _plan_search.all_affordable(objectives):  # the approximate model may be fast enough
+    if evaluator is None and not _plan_search.can_enumerate(objectives):  # the approximate model may be fast enough
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in by_hour.values()])
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
-        if _plan_search.all_affordable(objectives):
-            rows, values, walk = _plan_search.over_all(objectives, weights, most, show)
+        if _plan_search.can_enumerate(objectives):
+            rows, values, walk = _plan_search.plan_over_all(objectives, weights, most, show)
             gap = walk.cost - walk.bound
             proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
-            rows, values, walk = _plan_search.over_candidates(objectives, weights, most, rng, show)
+            rows, values, walk = _plan_search.plan_over_candidates(objectives, weights, most, rng, show)
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
@@ -362,21 +340,14 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     plan : Plan
         Made by `hourly_plan` for the 24 hours of the day.
     weeks : sequence of HeldOut
-        As `emsopt.calls.held_out_weeks` returns them, from the log and with the cells or areas of the plan.
-    rng : int or Generator, optional
-        Random seed, as for `hourly_plan`.
-    progress : bool or callable
-        Whether to show a bar, or a function called with (weeks done, number of weeks).
+        From `emsopt.calls.held_out_weeks`, with the cells or areas of the plan. Raise if their hours and atoms differ.
+    rng, progress
+        As for `hourly_plan`; progress is in weeks.
 
     Returns
     -------
     Plan
         The same plan with its `HeldOutGain` in ``held_out``.
-
-    Raises
-    ------
-    InputError
-        If the weeks do not have the hours and atoms of the plan.
 
     Examples
     --------
@@ -402,7 +373,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
 
     @cache
     def by_atom(hour: int, sites: tuple[int, ...]) -> FloatArray:
-        """Return the metric of the calls of each atom, shape (M,)."""
+        """Return the mean metric of each atom's calls in an hour with a deployment, shape (M,)."""
         objective = plan.objectives[hour]
         return objective.evaluation(sites).atom_cost(objective.costs)
 

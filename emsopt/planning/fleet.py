@@ -1,7 +1,7 @@
 """The number of units that the load needs, and the gain of each further unit.
 
-A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. The sizes are
-judged by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.
+A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. All sizes are
+evaluated by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, check_model, uncertain
+from .comparison import LEAST_DRAWS, TAIL, check_model, city_distribution
 
 if TYPE_CHECKING:
     from ..calls.drawn_cities import DrawnCities
     from ..errors._types import FloatArray, IntArray, Rng, Sites
     from ..evaluators.evaluation import Evaluation
 
-ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
-FURTHER = 6  # sizes by default
-LOSS, BUSY = 0.01, 0.3  # largest shares of calls that find all units busy, and of the time that units are busy
+MOST_ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
+DEFAULT_SIZES = 6  # sizes by default
+# Largest shares of calls that find all units busy, and of the time that units are busy.
+MOST_LOSS, MOST_BUSY = 0.01, 0.3
 
 
 def units_needed(city: City) -> int:
-    r"""Return the smallest fleet that loses at most 1 % of the calls and is busy at most 30 %, wherever the units are.
+    r"""Return the smallest fleet that loses at most 1 % of the calls and is busy at most 30 % of the time.
 
     With *a* erlangs, the mean number of calls in service if none were lost, p units lose the share
     :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` of the calls (Erlang) and are busy for the share
-    :math:`a (1 - B) / p` of the time. This counts one unit per call and knows no places: how far units are from calls
-    may call for more of them, and a load that changes during the day for the number of its busiest hour.
+    :math:`a (1 - B) / p` of the time. This assumes one unit per call. Long distances, or a load that changes during the
+    day, may require more units.
     """
     check_city(city)
     load = city.total_rate * city.mean_service_time / 60
     units, blocked = 0, 1.0
-    while units == 0 or blocked > LOSS or load * (1 - blocked) > BUSY * units:
+    while units == 0 or blocked > MOST_LOSS or load * (1 - blocked) > MOST_BUSY * units:
         units += 1
         blocked = load * blocked / (units + load * blocked)
     return units
@@ -72,7 +73,7 @@ class FleetCurve:
     found : tuple of str
         How each deployment was found, and whether it is proven to be the best.
     draws : ndarray, shape (draws, K), or None
-        Metric of each fleet in cities drawn from what a log leaves open; None for a city without uncertainty.
+        Metric of each fleet in cities drawn from the uncertainty of a fit; None for a `City`.
     """
 
     units: IntArray
@@ -85,30 +86,30 @@ class FleetCurve:
 
     @property
     def gains(self) -> FloatArray:
-        """By how much each fleet is better than the one before it, per further unit, shape (K,); NaN for the first."""
+        """Reduction of the metric from the next smaller fleet, per further unit, shape (K,); NaN for the first."""
         return np.r_[np.nan, -np.diff(self.values) / np.diff(self.units)]
 
     def probabilities(self, standard: float) -> FloatArray:
         """Return the probability that each fleet meets a standard, an upper limit on its metric, shape (K,).
 
-        Without draws it is 0 or 1. For ("late", 8.0), that 90 % of calls are answered within 8 minutes is the standard
-        0.1.
+        Without draws it is 0 or 1. With the metric ("late", 8.0), the standard 0.1 means that 90 % of calls are
+        answered within 8 minutes.
         """
         standard = _validate.finite_number(standard, "standard")
         values = self.values[None] if self.draws is None else self.draws
         return np.asarray((values <= standard).mean(axis=0), float)
 
     def smallest(self, standard: float) -> int | None:
-        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does."""
+        """Return the size of the smallest fleet that meets a standard with 90 % probability; None if none does."""
         enough = self.probabilities(standard) >= 0.9
         return int(self.units[enough.argmax()]) if enough.any() else None
 
     def to_frame(self, standard: float | None = None) -> pd.DataFrame:
-        """Return one row per fleet size: its metric, the gain of the last unit, other measures, its sites.
+        """Return one row per fleet size: its metric (``value``), ``gain`` (see `gains`), other measures, its sites.
 
-        ``gain`` is per further unit. With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and
-        ``gain_low`` and ``gain_high`` that of ``gain``; with a ``standard``, ``meets`` is the probability of meeting
-        it. Responses of 8 minutes or more are late.
+        With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and ``gain_low`` and ``gain_high`` that of
+        ``gain``; with a ``standard``, ``meets`` is the probability of meeting it. Responses of 8 minutes or more are
+        late.
         """
         table = pd.DataFrame({"value": self.values, "gain": self.gains}, index=pd.Index(self.units, name="units"))
         if self.draws is not None:
@@ -149,7 +150,7 @@ def fleet_curve(
         For a fit, deployments are found in the estimated city and then evaluated in cities drawn from it, as `compare`
         does.
     units : iterable of int, optional
-        Fleet sizes. Default: six, from that of ``start`` on. Required without ``start``.
+        Fleet sizes, at least that of ``start``. Default: six, from that of ``start`` on. Required without ``start``.
     start : sequence of int or str, optional
         Today's deployment, whose units stay: each further unit joins the fleet before it at the best site. Default:
         each fleet is free to use other sites than the one before it.
@@ -157,8 +158,8 @@ def fleet_curve(
         Number of units that a site may hold, as for `DeploymentSpace`; sites of ``start`` hold at least what they do
         there.
     budget : int
-        Evaluations of a search for one size. All deployments of a size are enumerated instead if there are at most
-        20,000; otherwise the method "local+" begins with the best extension of the fleet before it.
+        Evaluations of a search for one size without ``start``. Up to 20,000 deployments of a size are enumerated
+        instead; otherwise the method "local+" starts from the best extension of the fleet before it.
     evaluator : {"exact", "approximate"}, optional
         The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
     metric : str, tuple or mapping
@@ -170,19 +171,10 @@ def fleet_curve(
     **options
         For a fit: as for `Fit.city`, such as ``cell_km``.
 
-    Returns
-    -------
-    FleetCurve
-
-    Raises
-    ------
-    InputError
-        If a size is below that of ``start`` or does not fit the sites, or an option is invalid.
-
     Notes
     -----
-    One unit at a time is not the best way to add several: to see what is lost, compare with the curve without
-    ``start``. Only enumerated deployments are proven to be the best.
+    Adding units one at a time is not optimal: compare with the curve without ``start`` to see what is lost. Only
+    enumerated deployments are proven to be the best.
 
     Examples
     --------
@@ -193,7 +185,7 @@ def fleet_curve(
     """
     if isinstance(city, City) and options:
         raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got a City.")
-    known = None if isinstance(city, City) else uncertain(city, "city", "an emsopt.City or ", **options)
+    known = None if isinstance(city, City) else city_distribution(city, "city", "an emsopt.City or ", **options)
     centre = cast("City", city) if known is None else known.city()
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     current = None if start is None else np.sort(check_sites(centre, start, "start"))
@@ -229,7 +221,7 @@ def fleet_curve(
 def evaluate_in_draws(
     cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, metric: Metric
 ) -> FloatArray:
-    """Return the metric of each deployment in each city, shape (draws, K)."""
+    """Return the metric of each of K deployments in each city, shape (draws, K)."""
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # warned of once, for the estimated city
@@ -252,9 +244,9 @@ def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, floa
 
 
 def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
-    """Return the fleet sizes in ascending order."""
+    """Return fleet sizes in ascending order, by default six from that of ``start`` on; raise if one is smaller."""
     if units is None and start is not None:
-        return [len(start) + more for more in range(FURTHER)]
+        return [len(start) + more for more in range(DEFAULT_SIZES)]
     least = 1 if start is None else len(start)
     given = units if units is not None and np.iterable(units) else ()
     sizes = sorted({_validate.whole_number(p, "units", least) for p in given})
@@ -266,11 +258,11 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
 def _search_sizes(
     objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
-    """Yield the best deployment of each size, its value, and how it was found."""
+    """Search each size with ``budget`` evaluations; yield the best deployment, its value, and how it was found."""
     before = None
     for p in sizes:
         problem = objective(p)
-        if problem.space.count <= ENUMERATED:
+        if problem.space.count <= MOST_ENUMERATED:
             everything = enumerate_objective(problem)
             before = everything.best_sites, float(everything.values.min()), "proven by enumeration"
         else:
@@ -283,7 +275,7 @@ def _search_sizes(
 
 
 def _grow(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
-    """Yield the deployment of each size, grown from ``start`` by one best unit at a time, its value, and its origin."""
+    """Add the best unit to ``start`` repeatedly; yield the deployment of each size, its value, how it was found."""
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):
         if p > len(start):

@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from ..city.city import City
     from ..errors._types import FloatArray, IntArray
 
-GIVEN = ("speed_kmh", "travel_times")  # settings without which times are calibrated
+TIME_SETTINGS = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
-OTHERS = {
+OTHER_ROWS = {
     "answered": "count as calls",
     "occupying": "only keep units busy, for {:,.0f} hours in all; the model adds this time to the calls",
     "ignored": "are left out",
 }
 MOST_NAMED = 5
-SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
+SEVERAL_UNITS = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +72,13 @@ class Model:
     making : mapping
         Options of `Fit.city` or `Demand.city` with which the city was made.
     today : ndarray of int, shape (p,), or None
-        Station of each of today's units.
+        Site of each of today's units; None if not known.
     read, assumed : tuple of str
-        What was read and how, and what was assumed, in sentences.
+        Sentences on the data that were read, and on what was assumed.
     rows : str
-        Sentences on rows that were left out or joined, or may be no calls, with their number.
+        Sentences on rows that were left out or joined, or may not be calls.
     refused : ContradictionError or None
-        Why no advice is given although the log has times: they contradict the stations.
+        Why no advice is given: times in the log contradict the stations.
     """
 
     settings: Settings
@@ -98,17 +98,17 @@ class Model:
 
     @property
     def calls(self) -> CallLog:
-        """The calls that count: those to which a unit was sent, where that is known."""
+        """All calls of the log or, with a fit, those to which a unit was sent."""
         return self.log if self.fit is None else self.fit.calls
 
     @property
-    def counting(self) -> dict[str, Any]:
+    def count_options(self) -> dict[str, Any]:
         """Options of `aggregate_calls` with which the calls were counted."""
         return _count_options(self.settings) | {"cell_km": self.demand.cell_km}
 
     @cached_property
     def recorded(self) -> CallLog | None:
-        """Calls in the selected hours and weekdays; None if none of them has a recorded response."""
+        """The model's calls in the selected hours and weekdays; None if none of them has a recorded response."""
         chosen = slots(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
         try:
             calls = self.calls.where(chosen)
@@ -129,17 +129,17 @@ class Model:
 
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
-        demand = _demand(self.calls, self.stations, self.counting | {"cell_km": cell_km}, self.rows)
-        return self.changed(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
+        demand = _demand(self.calls, self.stations, self.count_options | {"cell_km": cell_km}, self.rows)
+        return self.with_fields(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
 
-    def changed(self, **fields: Any) -> Model:
-        """Return the model with other fields; the fleet size, which takes long to find, is kept."""
+    def with_fields(self, **fields: Any) -> Model:
+        """Return the model with some fields replaced; the fleet size, which takes long to find, is kept."""
         model = replace(self, **fields)
         vars(model)["fleet"] = self.fleet
         return model
 
     def space(self, units: int) -> DeploymentSpace:
-        """Return the allowed deployments of a fleet."""
+        """Return the deployments of a fleet that the settings allow."""
         s = self.settings
         return DeploymentSpace(self.city, units, colocation=s.colocate, pinned=list(s.pinned), closed=list(s.closed))
 
@@ -150,7 +150,11 @@ class Model:
 
     @cached_property
     def fleet(self) -> tuple[int, str]:
-        """Size of the fleet, and why: as given, as today, as recorded responses need, or as the load needs."""
+        """Size of the fleet, and its reason in words: given, today's, or the fewest units.
+
+        These are the fewest that reach the recorded mean response or, without one, that the load needs
+        (`units_needed`).
+        """
         s, city = self.settings, self.city
         if s.units is not None:
             return _validate.whole_number(s.units, "units"), "as given"
@@ -179,22 +183,9 @@ class Model:
 
 
 def build(calls: CallLog | Source, stations: Source, settings: Settings | None = None) -> Model:
-    """Make the city of a log of calls and a table of stations.
+    """Make the city of a log of calls and a table of stations, as `read_calls` and `read_stations` take them.
 
-    Parameters
-    ----------
-    calls : CallLog, or whatever `read_calls` takes
-    stations : DataFrame, or whatever `read_stations` takes
-    settings : Settings, optional
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    InputError
-        If a setting is invalid, or files and settings do not say how long a call keeps a unit busy.
+    Raise if a setting is invalid, or files and settings do not say how long a call keeps a unit busy.
 
     Examples
     --------
@@ -208,7 +199,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
-    said, rows = _what_was_read(calls, stations)
+    said, rows = _describe_data(calls, stations)
     calls, others = _other_rows(calls, stations, s)
     rows += others
     read = [said + (others and f"{others} `others` changes that."), *_unused_columns(calls)]
@@ -223,7 +214,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     city = _city(demand, fit, making, dispatch)
     today, who = _current_deployment(city, fit, log, s)
     read += [note, *([] if fit is None else without_unit(log, fit)), *who]
-    if not s.colocate and (why := _why_shared(today, city.n_sites)):
+    if not s.colocate and (why := _sharing_reason(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
     model = Model(
@@ -236,8 +227,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     return model
 
 
-def _what_was_read(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
-    """Return a sentence on the log and its stations, and one on rows left out or joined (empty if there are none)."""
+def _describe_data(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
+    """Return a sentence on the log and its stations, and one on rows left out or joined, empty if there are none."""
     first, last = (str(t)[:10] for t in calls.times[[0, -1]])
     rows = "" if calls.not_chosen is None else f"; `where` leaves out {calls.not_chosen:,} rows"
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
@@ -246,14 +237,14 @@ def _what_was_read(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
 
 
 def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: bool) -> Dispatch:
-    """Return the rule of dispatch of a model without a fit; "nearest" if advice is ``refused``."""
-    given = next((name for name in GIVEN if getattr(s, name) is not None), "")
+    """Return the dispatch rule of a model without a fit; "nearest" if the log contradicts the stations."""
+    given = next((name for name in TIME_SETTINGS if getattr(s, name) is not None), "")
     return dispatch_of("nearest" if refused else s.dispatch, calls, stations, given=given)
 
 
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
-    """Return the log with rows that may be no calls as the settings say, and sentences on them, empty without any."""
-    done = OTHERS[_validate.choice(s.others, "others", OTHERS)]
+    """Treat rows that may not be calls by `Settings.others`; return the log, and sentences on them, or ""."""
+    done = OTHER_ROWS[_validate.choice(s.others, "others", OTHER_ROWS)]
     kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
     others, hours, without = kind | never, 0.0, ""
     if not others.any():
@@ -264,7 +255,7 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
     if s.others != "answered":
         if others.all():
             raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
-        rows, calls = _busy(calls.where(others)) if s.others == "occupying" else None, calls.where(~others)
+        rows, calls = _occupying_rows(calls.where(others)) if s.others == "occupying" else None, calls.where(~others)
         if rows is not None and rows.service_min is not None:
             unknown, mean = int(np.isnan(rows.service_min).sum()), np.nanmean(rows.service_min)
             without = f" {unknown:,} rows without a usable duration count as {mean:.0f} min each." if unknown else ""
@@ -274,8 +265,8 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
     return calls, f" {others.sum():,} rows may not be calls ({counted}). They {done.format(hours)}.{without}"
 
 
-def _busy(rows: CallLog) -> CallLog | None:
-    """Return the rows to which units were sent, None if there are none; raise if they do not say for how long."""
+def _occupying_rows(rows: CallLog) -> CallLog | None:
+    """Return the rows to which units were sent, None if there are none; raise if none has a service time."""
     sent = has_unit(rows)
     if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
         said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
@@ -285,26 +276,26 @@ def _busy(rows: CallLog) -> CallLog | None:
 
 
 def _demand(calls: CallLog, stations: pd.DataFrame, counting: Mapping[str, Any], rows: str) -> Demand:
-    """Return the demand of the calls; a sentence on ``rows`` that are no calls is added to its notes."""
+    """Return the demand of the calls, with ``rows``, the sentences on rows that are not calls, in its notes."""
     demand = aggregate_calls(calls, stations, **counting)
     return replace(demand, notes=demand.notes + rows)
 
 
 def _count_options(s: Settings) -> dict[str, Any]:
-    """Return the options of `aggregate_calls`."""
+    """Return the settings that are options of `aggregate_calls`."""
     names = ("cell_km", "areas", "area_name", "crs", "reach_km", "empty_days")
     return {name: getattr(s, name) for name in names}
 
 
 def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: Dispatch) -> City:
-    """Return the city of a demand."""
+    """Return the city of a demand, by the fit or, without one, by the dispatch rule."""
     if fit is not None:
         return fit.city(demand=demand, **making)
     return dispatch.applied(demand.city(**making), demand.locations)
 
 
 def _unused_columns(calls: CallLog) -> list[str]:
-    """Return a list with a sentence on unused columns of times if stamps are missing; else an empty list."""
+    """Return a sentence on unused columns of times if the log lacks stamps, in a list that is else empty."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.spare or not missing:
         return []
@@ -318,8 +309,11 @@ def _unused_columns(calls: CallLog) -> list[str]:
 def _calibrate(
     calls: CallLog, stations: pd.DataFrame, s: Settings
 ) -> tuple[Fit | None, str, ContradictionError | None]:
-    """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
-    given = [name for name in (*GIVEN, "roads") if getattr(s, name) is not None]
+    """Calibrate times from the log; return the fit or None, a sentence on the times' origin, and a contradiction.
+
+    The last is an error if times in the log contradict the stations, else None.
+    """
+    given = [name for name in (*TIME_SETTINGS, "roads") if getattr(s, name) is not None]
     if len(given) > 1:
         raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
     if given and given != ["roads"]:
@@ -350,7 +344,7 @@ def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[st
 
 
 def _driving(s: Settings) -> tuple[dict[str, Any], list[str]]:
-    """Return the options of `Demand.city` on travel times, and a sentence if they are assumed."""
+    """Return the options of `Demand.city` on travel times, and a list of sentences on those assumed."""
     if s.travel_times is not None:
         return {"travel_times": s.travel_times}, []
     if s.roads is not None:
@@ -376,7 +370,7 @@ def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
 
 
 def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:
-    """Return the site of each of today's units, (p,), or None, and sentences on them and on units left out."""
+    """Return the site of each of today's units, (p,), None if not known, and sentences on them and units left out."""
     left_out: list[str] = []
     if s.today is not None:
         given = list(s.today)
@@ -384,7 +378,7 @@ def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings
             raise InputError("`today` names no station. Give the station of each unit, or leave it out.")
         today, by = city.sites_named(given) if isinstance(given[0], str) else np.asarray(given), "as given"
     elif fit is None or fit.homes_from == "unknown":
-        today, by = _at_stations(city, calls), "by the stations in the log"
+        today, by = _deployment_in_log(city, calls), "by the stations in the log"
     elif "unit" in fit.calls.details:
         today, by, left_out = fit.deployment, "by the units in the log", _units_left_out(fit)
     else:
@@ -395,7 +389,7 @@ def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings
     return today, [f"Today: {len(today)} units at {len(set(today.tolist()))} stations, {by}.", *left_out]
 
 
-def _at_stations(city: City, calls: CallLog) -> IntArray:
+def _deployment_in_log(city: City, calls: CallLog) -> IntArray:
     """Return the sites of the units by the stations that the log names, (p,); empty if it names none of the city."""
     if "station" not in calls.details:
         return np.empty(0, dtype=int)
@@ -403,8 +397,8 @@ def _at_stations(city: City, calls: CallLog) -> IntArray:
     return np.sort(city.sites_named([name for name in named if name in city.site_names]))
 
 
-def _why_shared(today: IntArray | None, n_sites: int) -> str:
-    """Return why stations may hold several units although the settings do not say so; empty if they may not."""
+def _sharing_reason(today: IntArray | None, n_sites: int) -> str:
+    """Return in words why stations must be allowed several units: as today's deployment shows; empty if not."""
     if today is None:
         return ""
     if len(set(today)) < len(today):
@@ -427,7 +421,7 @@ def _units_left_out(fit: Fit) -> list[str]:
 
 
 def _general_assumptions(model: Model) -> list[str]:
-    """Return the assumptions of the model that hold for every city."""
+    """Return sentences on the assumptions of the queueing model about units, dispatch and waiting calls."""
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
     one = "One unit goes to each call, the closest that is free"
@@ -437,7 +431,7 @@ def _general_assumptions(model: Model) -> list[str]:
         one = f"One unit goes to each call, first from {model.dispatch.text}, then from the {others}"
     if model.dispatch.rule == "agency":
         one += "; a unit that moves belongs to the agency of its new station"
-    if each > SEVERAL:
+    if each > SEVERAL_UNITS:
         one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"
     said = ["All units are interchangeable.", f"{one}.", f"Calls that find all units busy {busy}."]

@@ -8,8 +8,8 @@ The file is a zip archive of plain files, and nothing in it is ever executed:
 ``by_hour.csv``      optional: calls per hour of each atom at each hour of the day
 ===================  ===========================================================================================
 
-A project holds atoms and counts. It has no place for single calls: the log that a city was made from is not in it. But
-a cell and an hour with one call in the whole log show where and at what hour that call came.
+A project holds counts by atom, not the log that a city was made from. But a cell and an hour with one call in the whole
+log show where and at what hour that call came.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from ..errors._types import FloatArray, PathLike
 
 FORMAT = 1
-ABOUT, HOURS, FOLDER = "project.json", "by_hour.csv", "city/"
-MEMBERS = (ABOUT, HOURS, *(FOLDER + name for name in tables.FILES))
+ABOUT, BY_HOUR, FOLDER = "project.json", "by_hour.csv", "city/"
+MEMBERS = (ABOUT, BY_HOUR, *(FOLDER + name for name in tables.FILES))
 MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
-STAMP = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
 KEYS = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
 
 
@@ -50,13 +50,11 @@ class Result:
     Attributes
     ----------
     kind, title : str
-        What it is, for programs and for readers.
-    said : tuple of str
-        Sentences.
+        Name of the kind of result, such as "calibration", and heading.
+    said, details : tuple of str
+        Sentences; reports on paper leave out the ``details``.
     table : DataFrame or None
         Texts and numbers; rows and columns have names.
-    details : tuple of str
-        Sentences that are not printed on paper.
     """
 
     kind: str
@@ -112,62 +110,47 @@ class Project:
     def to_bytes(self) -> bytes:
         """Return the content of the project's file.
 
-        Raises
-        ------
-        InputError
-            If settings, scenarios or results hold anything but texts, finite numbers, lists and mappings.
+        Raise if settings, scenarios or results hold anything but texts, finite numbers, lists and mappings.
         """
         content = {"emsopt_project": FORMAT, "version": self.version, "settings": self.settings, "about": self.about}
         content |= {"scenarios": list(self.scenarios), "results": [_as_json(result) for result in self.results]}
         try:
-            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_as_plain)
         except (TypeError, ValueError) as error:
             raise InputError(f"a project can hold texts, finite numbers, lists and mappings only: {error}.") from error
         files = {ABOUT: text} | {FOLDER + name: text for name, text in tables.as_files(self.city.replace()).items()}
         if self.by_hour is not None:
-            files[HOURS] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
+            files[BY_HOUR] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, each in files.items():
-                archive.writestr(zipfile.ZipInfo(name, STAMP), each.encode(), zipfile.ZIP_DEFLATED)
+                archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), each.encode(), zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
     def save(self, path: PathLike) -> Path:
-        """Write the project to one file and return its path; an existing file is replaced.
+        """Write the project to one file and return its path; raise if that is not possible.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        An existing file is replaced, or left unchanged if it cannot be written.
         """
         return atomic.write_file(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: PathLike) -> Project:
-        """Read a project that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            If there is no such file, or it is not a project, cut off or damaged.
-        """
+        """Read a project that `save` wrote; raise if the file is missing, damaged or not a project."""
         file = _validate.existing_file(path, "path", "a project, as the dashboard saves it (.zip)")
         return cls.from_bytes(formats.content_of(file, MOST_BYTES, "It is not a project of emsopt."), file.name)
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "the file") -> Project:
-        """Return the project in the content of a file; ``name`` stands for the file in messages.
-
-        Raises what `load` raises.
-        """
+        """Read a project from the content of a file, as `load` does; ``name`` stands for the file in messages."""
         files = _unpack(content, name)
         about = _check_entries(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
         parts = {key.removeprefix(FOLDER): text for key, text in files.items() if key.startswith(FOLDER)}
         try:
             city = tables.from_files(City, parts)
             by_hour = None
-            if HOURS in files:
-                frame = formats.read_csv(Upload(HOURS, files[HOURS]), labelled=True)
+            if BY_HOUR in files:
+                frame = formats.read_csv(Upload(BY_HOUR, files[BY_HOUR]), labelled=True)
                 by_hour = np.array([[float(cell) for cell in row] for row in frame.to_numpy()])
             results, rows = [_from_json(entry) for entry in about["results"]], [dict(row) for row in about["scenarios"]]
             return cls(city, about["settings"], rows, results, about["about"], by_hour, about["version"])
@@ -236,8 +219,8 @@ def _from_json(entry: dict[str, Any]) -> Result:
     return Result(str(entry["kind"]), str(entry["title"]), said, table, details)
 
 
-def _plain(value: Any) -> Any:
-    """Return an array, a number of numpy or a mapping as JSON can hold it."""
+def _as_plain(value: Any) -> Any:
+    """Convert numpy's arrays and numbers, mappings, tuples and ranges to types that JSON can hold; raise for others."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (Mapping, tuple, range)):

@@ -1,7 +1,4 @@
-"""Settings of the way from a log to advice, and the options by which `emsopt city` and the dashboard ask for them.
-
-`Settings` is what `advise` takes. `OPTIONS` has what a user may write, in a shell and in the form of the dashboard.
-"""
+"""`Settings` of the workflow from a log to advice, and `OPTIONS`, by which the command and the dashboard set them."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # common values for cities, use
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the analysis of a log; None stands for the value in the files or, if they have none, a default.
+    """Settings of the analysis of a log. For None, the value in the files is used or, if there is none, a default.
 
     Attributes
     ----------
@@ -41,15 +38,16 @@ class Settings:
     accept_findings : bool
         Whether `advise` goes on if the checks find something wrong.
     others : {"answered", "occupying", "ignored"}
-        What to do with rows that may be no calls, by their kind or because no unit reached them, far away:
-        "answered": calls. "occupying": rows keep units busy but are no demand. Service times of calls are lengthened so
-        that the total load is that of all rows; it follows the calls in time and place, and falls on units in
-        proportion to their calls. A row ends at the latest with the next call or row of its unit. "ignored": nothing.
+        How to treat rows that may not be calls, because of their kind, or as they are far away and no unit reached
+        them. "answered": they are calls. "occupying": they only keep units busy, by longer service times of calls: the
+        total load is that of all rows, and each unit has a share in proportion to its calls. A row ends at the latest
+        with the next call or row of its unit. "ignored": they are left out.
     dispatch : {"nearest", "first due", "agency"}
-        Which station is sent first: the closest; that which the log names for calls there or, without such a column,
-        whose units answered most there; or the closest one of the agency that the log names (`emsopt.calls.dispatch`).
+        Which station is sent first: the closest one; the one that the log names for calls at a place or, without such
+        a column, whose units answered most calls there; or the closest one of the agency that the log names
+        (`emsopt.calls.dispatch`).
     cell_km, areas, area_name, crs, reach_km
-        Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the answer needs.
+        Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the gain requires.
     homes : mapping of str to str, optional
         Home station of each unit in the log.
     roads : RoadNetwork, optional
@@ -118,20 +116,20 @@ class Settings:
     hold_out: int | None = None
 
 
-def number_in(text: str, name: str) -> float:
-    """Parse a number that a user wrote, maybe with a decimal comma; ``name`` is the argument, for errors."""
+def parse_number(text: str, name: str) -> float:
+    """Parse a number that a user wrote, also with a decimal comma; ``name`` is the argument, for messages."""
     try:
         return _validate.finite_number(float(text.replace(",", ".")), name)
     except ValueError as error:
         raise InputError(f"`{name}` must be a number; got {_validate.quote(text)}.") from error
 
 
-def service_in(text: str, name: str) -> float | str:
-    """Parse the service time that a user wrote: minutes, or their source, "calls" or "stations"."""
-    return text.lower() if text.lower() in ("calls", "stations") else number_in(text, name)
+def parse_service(text: str, name: str) -> float | str:
+    """Parse a service time that a user wrote: minutes, or the source of the minutes, "calls" or "stations"."""
+    return text.lower() if text.lower() in ("calls", "stations") else parse_number(text, name)
 
 
-def columns_in(parts: Sequence[str], name: str) -> dict[str, str | None]:
+def parse_columns(parts: Sequence[str], name: str) -> dict[str, str | None]:
     """Parse texts of the form ROLE=NAME to columns by role; ROLE=none leaves a role out."""
     pairs = [part.partition("=") for part in parts]
     if not all(role.strip() and sign and column.strip() for role, sign, column in pairs):
@@ -140,8 +138,8 @@ def columns_in(parts: Sequence[str], name: str) -> dict[str, str | None]:
     return {role.strip(): None if column.strip() == "none" else column.strip() for role, _, column in pairs}
 
 
-def of_stations(error: EmsoptError) -> EmsoptError:
-    """Make an error about the table of stations name the option for its own columns."""
+def name_station_columns(error: EmsoptError) -> EmsoptError:
+    """Return an error about the table of stations with `station_columns` in place of `columns` in its message."""
     parts = (
         Argument("station_columns", p[1]) if isinstance(p, Argument) and p[0] == "columns" else p
         for p in Message.of(error).parts
@@ -151,9 +149,9 @@ def of_stations(error: EmsoptError) -> EmsoptError:
 
 
 class Option(NamedTuple):
-    """An option that the command and the form of the dashboard have.
+    """An option of the command and of the dashboard's form.
 
-    ``read`` parses what the user wrote; with ``several``, a list: in the form, texts separated by commas.
+    ``read`` parses what the user wrote. With ``several`` that is a list, in the form separated by commas.
     """
 
     flag: str
@@ -164,18 +162,20 @@ class Option(NamedTuple):
 
 
 OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` and `read_stations`
-    "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: by the log, else 40 km/h", number_in),
-    "detour": Option("--detour", "Detour", "Road distance over straight-line distance (1.3), for a speed", number_in),
-    "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: 1.5", number_in),
-    "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", service_in),
-    "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", number_in),
-    "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", number_in),
+    "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: by the log, else 40 km/h", parse_number),
+    "detour": Option(
+        "--detour", "Detour", "Road distance over straight-line distance (1.3), for a speed", parse_number
+    ),
+    "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: 1.5", parse_number),
+    "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", parse_service),
+    "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", parse_number),
+    "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", parse_number),
     "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", hours_in),
     "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", weekdays_in),
     "area_name": Option("--area-name", "Name of areas", "Property of the areas that holds their names"),
     "dispatch": Option("--dispatch", "Dispatch", "Sent first: nearest, first due (by the log) or agency (the call's)"),
-    "columns": Option("--columns", "Columns of calls", "ROLE=NAME, such as time=Alarm, unit=Rig", columns_in, True),
-    "station_columns": Option("--station-columns", "Columns of stations", "Such as name=House", columns_in, True),
+    "columns": Option("--columns", "Columns of calls", "ROLE=NAME, such as time=Alarm, unit=Rig", parse_columns, True),
+    "station_columns": Option("--station-columns", "Columns of stations", "Such as name=House", parse_columns, True),
     "time_format": Option("--time-format", "Form of times", "day first, month first, or such as %d.%m.%Y %H:%M"),
     "time_zone": Option("--time-zone", "Time zone", "Such as America/Chicago, if times have an offset"),
     "crs": Option("--crs", "Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),

@@ -42,15 +42,18 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective
 
-LEAST_DAYS, HELD_OUT = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
+LEAST_DAYS, HELD_OUT_SHARE = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
 DRAWS = 400  # cities, drawn for the interval of a gain
-SETTLED = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
+SETTLED_CHANGE = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
 MOST_ATOMS = 2000
 FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, units from which not to: it takes long
 
 
 def stop_if_wrong(model: Model) -> None:
-    """Raise if the checks find an unaccepted mistake. Gaps in time are accepted if empty days are missing."""
+    """Raise if the checks find something wrong in the data, unless ``accept_findings`` is set.
+
+    Gaps in time are no finding if the settings declare empty days as missing.
+    """
     skipped = {"gaps in time"} if model.settings.empty_days == "missing" else set()
     wrong = [found for found in model.checks if found.level == "wrong" and found.what not in skipped]
     if wrong and not model.settings.accept_findings:
@@ -67,18 +70,21 @@ def stop_if_wrong(model: Model) -> None:
 
 
 def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
-    """Return the number of days of a log, and of the last days that are held out to test the model."""
+    """Return the number of days of a log, and how many of them, the last ones, are held out to test the model.
+
+    The default for ``hold_out`` is a third, or 0 if there are fewer than 9 days.
+    """
     first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
     days = last - first + 1
     if hold_out is None:
-        return days, round(HELD_OUT * days) if days >= LEAST_DAYS else 0
+        return days, round(HELD_OUT_SHARE * days) if days >= LEAST_DAYS else 0
     return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
 
 
 def back_test_model(model: Model) -> BackTest:
-    """Calibrate with the first days of the log and predict the last ones, of which ``hold_out`` says how many.
+    """Calibrate with the first days of the log and predict the days held out (`held_out`).
 
-    Raise if times are not calibrated or the log is too short.
+    Raise if times are not calibrated, or the log is too short.
     """
     days, n_days = held_out(model.log, model.settings.hold_out)
     if model.fit is None:
@@ -106,9 +112,10 @@ def try_back_test(model: Model) -> BackTest | InputError:
 
 
 def reasons_against(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
-    """Return why log or back-test rule out advice on a fleet of ``units``, one sentence per use; else empty.
+    """Return in sentences why log or back-test rule out advice on a fleet of ``units``; empty if they do not.
 
-    ``tested`` is the outcome of `try_back_test`, or None if nothing was tested yet.
+    ``tested`` is the outcome of `try_back_test`, or None before the test. Without a test, only a log that contradicts
+    the stations rules it out.
     """
     for error in (model.refused, tested):
         if isinstance(error, ContradictionError):
@@ -126,10 +133,10 @@ def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, unit
 
 
 def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
-    """Return recorded responses beside the modelled ones of several deployments, all rounded like the log's clock.
+    """Return measures of recorded responses and of the modelled ones of each deployment, rounded as the log's times.
 
     Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
-    ``recorded``, NaN if the log has no responses, and the names of the deployments.
+    ``recorded`` and the names of the deployments. Without recorded responses it is NaN, and nothing is rounded.
     """
     if model.recorded is None:
         table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
@@ -145,7 +152,10 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
 
 
 def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_station: bool) -> pd.DataFrame:
-    """Return the table `Advice.zones` by atom or, if ``by_station``, by closest station; ``hours`` are per year."""
+    """Return the table `Advice.zones` by atom or, with ``by_station``, by closest station.
+
+    ``hours`` are the hours per year for which the city's rates hold. Zones without calls are left out.
+    """
     closest = pd.Series(np.array(city.site_names)[city.travel_times.argmin(axis=0)], name="station")
     calls, zone = city.arrival_rates, closest if by_station else pd.Series(city.atom_names, name="zone")
     waits = {"today": calls * today.atom_response, "proposed": calls * other.atom_response}
@@ -156,7 +166,7 @@ def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_
 
 
 def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
-    """Return the `zones` that wait longer by more than 1 % of today's mean response, those that lose most first."""
+    """Return the `zones` that wait longer by more than 1 % of today's mean response, largest increase first."""
     return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
 
 
@@ -164,23 +174,24 @@ def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
 
 
 def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
-    """Return the best deployment: its name ("optimum" if proven, else "best found"), its sites, how it was found."""
+    """Return the best deployment: "optimum" if proven, else "best found"; its sites, (p,); and how it was found."""
     run = best_deployment(objective, rng=0, progress=progress)
     how = f"{objective.evaluator} hypercube model, {objective.options['capacity']}: {run.message}"
     return "optimum" if "proven" in run.message else "best found", cast("IntArray", run.x), how
 
 
 def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
-    """Return by how much a deployment lowers the metric: minutes, or a share of late calls."""
+    """Return by how much the ``other`` deployment lowers the metric: in minutes, or as a share of late calls."""
     value = metric_function(city, metric)
     return float(value(today) - value(other))
 
 
 def refine(model: Model, pair: tuple[Sites, Sites]) -> Model:
-    """Return the model with cells so narrow that the gain of the second deployment over the first is settled.
+    """Return the model with cells so narrow that the gain of the second deployment over the first no longer changes.
 
-    Cells are halved until the gain changes by less than 0.1 % of the first deployment's value, or 10 % of the gain.
-    A model whose cells were given, or that has areas or a table of travel times, is returned as it is.
+    Cells are halved as long as the gain changes by more than 0.1 % of the first deployment's value and 10 % of itself,
+    there are at most 2,000 cells, and no cell shows a single caller. A model whose cells were given, or that has areas
+    or a table of travel times, is returned as it is.
     """
     s = model.settings
     if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
@@ -199,19 +210,19 @@ def refine(model: Model, pair: tuple[Sites, Sites]) -> Model:
         if narrower.city.n_atoms > MOST_ATOMS:
             return model
         value, after = gain(narrower)
-        if abs(after - before) <= max(SETTLED[0] * value, SETTLED[1] * abs(after)):
+        if abs(after - before) <= max(SETTLED_CHANGE[0] * value, SETTLED_CHANGE[1] * abs(after)):
             return model
         model, before = narrower, after
 
 
 def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
-    """Evaluate a deployment by the model's evaluator; ``largest`` is the largest fleet to be compared."""
+    """Evaluate a deployment by the evaluator for ``largest`` units, the largest fleet that it is compared with."""
     evaluator = evaluator_of(model, max(largest or 0, len(sites)))
     return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
 
 
 def evaluator_of(model: Model, largest: int) -> str:
-    """Return the evaluator of deployments of which the largest has ``largest`` units."""
+    """Return the evaluator for fleets of up to ``largest`` units: that of the settings unless it would be too slow."""
     given = model.settings.evaluator
     if given is not None and largest > max(EXACT_UP_TO, model.fleet[0]):
         given = None
@@ -228,9 +239,10 @@ def compare_deployments(
     load: float = 1.0,
     progress: Progress = False,
 ) -> Comparison:
-    """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log, rates times ``load``.
+    """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log.
 
-    Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
+    All rates are multiplied by ``load``. Cells are those of `refine` for the first and the last deployment. Raise if
+    the times are not calibrated.
     """
     if model.fit is None:
         raise InputError(
@@ -239,7 +251,7 @@ def compare_deployments(
         )
     s, sites = model.settings, list(deployments.values())
     model = refine(model, (sites[0], sites[-1]))
-    known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
+    known = drawn_cities(cast("Fit", model.fit), **model.count_options, **model.making)
     known = replace(known, estimate=known.estimate.scaled(load))
     how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "progress": progress}
     return compare(known, deployments, draws=DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
@@ -256,10 +268,10 @@ def plan_day(
     load: float = 1.0,
     progress: Progress = False,
 ) -> Plan:
-    """Find a deployment for each hour of the day, with at most ``moves`` units moved between two hours, and judge it.
+    """Find a deployment for each hour of the day, with at most ``moves`` units moved between two hours.
 
-    ``rates`` are the calls per hour of each atom at each hour. A plan is judged on parts of the log of a ``model``,
-    unless it has too many units for that or ``load``, the factor on all rates, is not 1.
+    ``rates``, shape (24, M), are calls per hour; ``load`` is a factor on them. With a ``model``, the plan is judged on
+    its log (`judge_plan`), unless there are too many units for that or ``load`` is not 1.
     """
     if rates is None:
         raise InputError(
@@ -271,18 +283,18 @@ def plan_day(
     plan = hourly_plan(cities, space, moves, settings.evaluator, **how)
     if model is None or load != 1 or not plan.moves.any():
         return plan
-    parts = _parts(model, space.units, searched=bool(np.isnan(plan.lower_bound)))
+    parts = _judging_weeks(model, space.units, searched=bool(np.isnan(plan.lower_bound)))
     return judge_plan(plan, parts, rng=0, progress=progress) if parts else plan
 
 
-def _parts(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
-    """Return the parts of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
+def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
+    """Return the weeks of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
     if searched and units >= MANY_UNITS:
         return []
     most = FEW_PARTS if searched else 8
     try:
         return held_out_weeks(
-            model.calls, model.stations, most=most, weekdays=model.settings.weekdays, **model.counting
+            model.calls, model.stations, most=most, weekdays=model.settings.weekdays, **model.count_options
         )
     except InputError:  # the log is too short
         return []

@@ -1,4 +1,4 @@
-"""Tables of the optimum by load, service rate or fleet size, and of several deployments."""
+"""Tables of the best deployment by load or service rate, and of the performance of several deployments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sweep(
     progress: Progress = False,
     **options: Any,
 ) -> pd.DataFrame:
-    """Compare the optimum with the p-median deployment for a series of cities.
+    """Compare the best deployment with the p-median deployment for a series of cities.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def sweep(
     Notes
     -----
     The deployments of a city are enumerated if their number times the number of cities is small enough for
-    `best_deployment`. Otherwise the city is searched from several starts, including the optimum of the previous city.
-    The random seed is fixed, so that a sweep is repeatable and its cities are searched from the same starts.
+    `best_deployment`. Otherwise each city is searched from the same random starts, and from the optimum of the city
+    before. The random seed is fixed, so that a sweep is repeatable.
 
     Examples
     --------
@@ -101,17 +101,15 @@ def search_again(objective: Objective, before: IntArray | None, **options: Any) 
 
 
 def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **options: Any) -> pd.DataFrame:
-    """Run `sweep` over offered loads per unit, λ / (p μ).
+    """Run `sweep` over offered loads per unit, λ / (p μ), to which the city's call rates are scaled.
 
-    This is the rate of calls divided by the rate at which p busy units serve calls. The call rates of the city are
-    scaled to each load. The default evaluator is that of Table 1 of "Optimizing Server Locations in Spatial Queues".
+    The default evaluator, approximate, is that of Table 1 of "Optimizing Server Locations in Spatial Queues".
 
     Examples
     --------
     >>> import emsopt as eo
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> table = eo.planning.load_sweep(city, 2, [0.1, 0.5])
-    >>> len(table)
+    >>> len(eo.planning.load_sweep(city, 2, [0.1, 0.5]))
     2
     """
     fleet = DeploymentSpace.of(city, units).units
@@ -122,15 +120,14 @@ def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **opt
 def service_rate_sweep(city: City, units: int | DeploymentSpace, rates: ArrayLike, **options: Any) -> pd.DataFrame:
     """Run `sweep` over service rates μ, the number of calls that a busy unit serves per day.
 
-    Each call then keeps any unit busy for 1440 / μ minutes on average, which replaces the city's service times. The
-    default evaluator is that of Table 3 of the first version of "Optimizing Server Locations in Spatial Queues".
+    A mean service time of 1440 / μ minutes replaces the city's service times. The default evaluator, approximate, is
+    that of Table 3 of the first version of "Optimizing Server Locations in Spatial Queues".
 
     Examples
     --------
     >>> import emsopt as eo
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> table = eo.planning.service_rate_sweep(city, 2, [40, 50])
-    >>> len(table)
+    >>> len(eo.planning.service_rate_sweep(city, 2, [40, 50]))
     2
     """
     check_city(city)
@@ -139,7 +136,7 @@ def service_rate_sweep(city: City, units: int | DeploymentSpace, rates: ArrayLik
 
 
 def _positive(values: ArrayLike, name: str) -> list[float]:
-    """Return ``values`` as a list of numbers; raise unless all are positive."""
+    """Return numbers as a list; raise unless all are above 0."""
     return _validate.real_array(values, name, (None,), low=0, strictly=True).tolist()
 
 
@@ -173,9 +170,9 @@ def evaluate_table(
 def scenario(
     city: City, name: str, evaluation: Evaluation, metric: str, threshold: float, baseline: Evaluation | None = None
 ) -> dict[str, Any]:
-    """Return one row of a table of scenarios, by column: the objective ``metric`` and the results of a deployment.
+    """Return a row of the table of scenarios, by column: the performance of a deployment, and its gain over a baseline.
 
-    Responses of ``threshold`` minutes or more are late; gains are over a ``baseline``.
+    ``metric`` is the name of the objective. Responses of ``threshold`` minutes or more are late.
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)

@@ -1,8 +1,8 @@
 """Read a road network from OpenStreetMap (``.osm.pbf``, ``.osm``), with the package osmium.
 
 A way is a road for cars if its ``highway`` is in `SPEEDS_KMH` and no tag excludes cars. It is split into road edges
-where it meets another such way. Edges are directed: a two-way street gives two edges, ``"12#0"`` along way 12 and
-``"-12#0"`` against it.
+where it meets another such way, and cut at nodes with missing or invalid coordinates. A two-way street gives two edges,
+``"12#0"`` along way 12 and ``"-12#0"`` against it.
 
 **Speed limit**: ``maxspeed`` if it is a number (km/h or mph), else the default of the road's class in `SPEEDS_KMH`,
 which is an assumption.
@@ -16,8 +16,6 @@ Restrictions via a way, by hour or for other vehicles are ignored.
 restriction.
 
 **Edits** that JOSM has saved but not uploaded: those with ``action="delete"`` are left out, new ones have negative ids.
-
-**Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
 """
 
 from __future__ import annotations
@@ -66,9 +64,10 @@ EMERGENCY_KMH = dict.fromkeys(("service", "busway", "pedestrian", "track", "cycl
 """Other classes, used if open to emergency vehicles, and their assumed speeds, km/h."""
 
 ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
-KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
-OPEN = {"yes", "designated", "official", "permissive", "destination"}  # other words of `emergency`: what a thing is
-SHUT = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
+ACCESS_KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
+# Other values of `emergency` say what a thing is.
+OPEN_VALUES = {"yes", "designated", "official", "permissive", "destination"}
+CLOSED_VALUES = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
@@ -92,15 +91,15 @@ class Edge(NamedTuple):
 
 
 def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, vehicle: str) -> dict[str, Any]:
-    """Return the keyword arguments of `RoadNetwork`: the roads for a vehicle, and the turns between them."""
-    keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
+    """Return the keyword arguments of `RoadNetwork` for the roads of a vehicle, "passenger" or "emergency"."""
+    keys = ACCESS_KEYS[_validate.choice(vehicle, "vehicle", ACCESS_KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     reader = _read(path, keys)
     places = reader.places
-    edges, missing = _cut(reader.ways, places, reader.shut)
+    edges, missing = _split_ways(reader.ways, places, reader.closed_nodes)
     if not edges:
         raise InputError(Message(str(path), f" has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...)."))
-    connections = _turns(edges, reader.restrictions, reader.shut)
+    connections = _turns(edges, reader.restrictions, reader.closed_nodes)
     lines = [np.array([places[node] for node in edge.nodes]) for edge in edges]
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
     lengths = np.maximum(metres, SHORTEST_M)
@@ -161,16 +160,18 @@ def _read(path: Path, keys: tuple[str, ...]) -> _Reader:
 class _Reader:
     """Collects the ways for a vehicle, the places of their nodes, closed nodes and restricted turns (`_restrictions`).
 
-    The tags ``keys`` are about the vehicle; of those that an element has, the first decides.
+    Of the access tags ``keys``, the first that an element has decides about the vehicle.
     """
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
         self.ways: list[Road] = []
         self.places: dict[int, tuple[float, float]] = {}
-        self.new: dict[int, tuple[float, float]] = {}  # nodes with negative ids, for which osmium keeps no locations
+        self.new_nodes: dict[
+            int, tuple[float, float]
+        ] = {}  # nodes with negative ids, for which osmium keeps no locations
         self.restrictions: list[tuple[Turn, bool]] = []
-        self.shut: set[int] = set()
+        self.closed_nodes: set[int] = set()
 
     def add(self, element: Any) -> None:
         """Store a node, a way or a restriction."""
@@ -182,12 +183,12 @@ class _Reader:
             self.restrictions += _restrictions(element, self.keys)
 
     def _add_node(self, node: Node) -> None:
-        """Keep the position of a new node, and whether it stops the vehicle."""
+        """Keep the position of a node that was not uploaded, and whether a barrier stops the vehicle there."""
         if node.id < 0 and node.location.valid():
-            self.new[node.id] = (node.location.lon, node.location.lat)
+            self.new_nodes[node.id] = (node.location.lon, node.location.lat)
         barrier = node.tags.get("barrier")
         if barrier is not None and not _is_open(node.tags, self.keys, default=barrier not in BARRIERS):
-            self.shut.add(node.id)
+            self.closed_nodes.add(node.id)
 
     def _add_way(self, way: Way) -> None:
         """Keep a way that is a road for the vehicle."""
@@ -200,11 +201,11 @@ class _Reader:
             used["oneway"] = tags[rule]
         self.ways.append((way.id, [node.ref for node in way.nodes], used))
         self.places.update((n.ref, (n.lon, n.lat)) for n in way.nodes if n.location.valid())
-        self.places.update((n.ref, self.new[n.ref]) for n in way.nodes if n.ref in self.new)
+        self.places.update((n.ref, self.new_nodes[n.ref]) for n in way.nodes if n.ref in self.new_nodes)
 
 
 def _find_deleted(path: Path) -> set[tuple[str, int]]:
-    """Return kind and id of each element that an editor has marked as deleted, which osmium ignores."""
+    """Return kind and id of each element that an editor has marked as deleted, a mark that osmium ignores."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
 
@@ -212,7 +213,7 @@ def _find_deleted(path: Path) -> set[tuple[str, int]]:
 def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
     """Return whether a way with these tags is a road for the vehicle."""
     kind = tags.get("highway")
-    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN
+    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
     return (extra or kind in SPEEDS_KMH) and _is_open(tags, keys)
 
 
@@ -220,13 +221,13 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
     """Return whether the first tag of ``keys`` that is present admits the vehicle; ``default`` if there is none."""
     for key in keys:
         value = tags.get(key)
-        if value is not None and (key != "emergency" or value in OPEN | SHUT):
-            return value not in SHUT or (value == "emergency" and "emergency" in keys)
+        if value is not None and (key != "emergency" or value in OPEN_VALUES | CLOSED_VALUES):
+            return value not in CLOSED_VALUES or (value == "emergency" and "emergency" in keys)
     return default
 
 
 def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
-    """Return the turns that a relation restricts via one node, each with whether it is forbidden or the only one."""
+    """Return the turns that a relation restricts via one node, each with True if forbidden, False if the only one."""
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
     exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
     roles = defaultdict(list)
@@ -238,9 +239,9 @@ def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn,
     return [((start, via, end), forbids) for _, start in roles["from"] for _, end in roles["to"]]
 
 
-def _cut(ways: list[Road], places: Places, shut: set[int]) -> tuple[list[Edge], int]:
-    """Split ways into edges at junctions and closed nodes; count the ways with a node without coordinates."""
-    uses = Counter(shut)  # ways are also cut at nodes that are closed to cars
+def _split_ways(ways: list[Road], places: Places, closed_nodes: set[int]) -> tuple[list[Edge], int]:
+    """Split ways into edges at junctions and closed nodes; return them and the number of ways that lack coordinates."""
+    uses = Counter(closed_nodes)  # ways are also cut at nodes that are closed to cars
     for _, nodes, _ in ways:
         uses.update((*nodes, nodes[0], nodes[-1]))  # ends count twice, which makes them junctions
     edges: list[Edge] = []
@@ -251,7 +252,7 @@ def _cut(ways: list[Road], places: Places, shut: set[int]) -> tuple[list[Edge], 
         default = (EMERGENCY_KMH | SPEEDS_KMH)[tags["highway"]]
         facts = (speed or default, tags["highway"], elevated, speed is None)
         missing += any(node not in places for node in nodes)
-        for number, part in enumerate(_parts(nodes, places, uses)):
+        for number, part in enumerate(_split_nodes(nodes, places, uses)):
             if direction >= 0:
                 edges.append(Edge(f"{way}#{number}", part, way, street, *facts))
             if direction <= 0:
@@ -260,7 +261,7 @@ def _cut(ways: list[Road], places: Places, shut: set[int]) -> tuple[list[Edge], 
     return edges, missing
 
 
-def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterator[list[int]]:
+def _split_nodes(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterator[list[int]]:
     """Yield the parts of a way as lists of nodes, cut at junctions and where coordinates are missing."""
     part: list[int] = []
     for node in nodes:
@@ -273,7 +274,10 @@ def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterato
 
 
 def _direction(tags: Mapping[str, str]) -> int:
-    """Return 1 if a way, or by default a roundabout or motorway, is one-way, -1 if against its nodes, 0 if two-way."""
+    """Return 1 if a way is one-way in the order of its nodes, -1 if against it, and 0 if two-way.
+
+    Roundabouts and motorways are one-way by default.
+    """
     if "oneway" in tags:
         return ONE_WAY.get(tags["oneway"], 0)  # other words, such as reversible, count as two-way
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
@@ -289,7 +293,7 @@ def _speed(text: str) -> float | None:
     return value if 0 < value <= 3.6 * MOST_M_S else None
 
 
-def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[int]) -> IntArray:
+def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], closed_nodes: set[int]) -> IntArray:
     """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2); none at closed nodes."""
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
@@ -298,14 +302,14 @@ def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[i
     turns = [
         (k, e)
         for k, edge in enumerate(edges)
-        if edge.nodes[-1] not in shut
+        if edge.nodes[-1] not in closed_nodes
         for e in _exits(edge, {e: edges[e] for e in leaving[edge.nodes[-1]]}, forbids)
     ]
     return np.array(turns, dtype=np.int64).reshape(-1, 2)
 
 
 def _exits(edge: Edge, leaving: dict[int, Edge], forbids: Mapping[Turn, bool]) -> list[int]:
-    """Return the edges onto which one may turn at the end of ``edge``, of those that leave there."""
+    """Return the indices of the edges onto which one may turn at the end of ``edge``; ``leaving`` start there."""
     rule = {e: forbids.get((edge.way, edge.nodes[-1], other.way)) for e, other in leaving.items()}
     onward = {e for e, other in leaving.items() if other.street != edge.street}
     # a restriction from a street onto itself forbids U-turns, not driving on along it

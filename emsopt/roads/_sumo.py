@@ -27,7 +27,7 @@ Attributes: TypeAlias = dict[str, str]
 
 
 class _Road(NamedTuple):
-    """A road that is open to cars, by its first open lane; ``points`` are in metres, shape (k, 3)."""
+    """A road that is open to cars, described by its first open lane, in m and m/s; ``points`` have shape (k, 3)."""
 
     length: float
     speed_limit: float
@@ -36,13 +36,13 @@ class _Road(NamedTuple):
 
 
 class _Content:
-    """Content of a file: roads by id, legal turns between their numbers, and the location."""
+    """Content of a file: roads by id, legal turns as pairs of numbers of roads, and the location element."""
 
     def __init__(self) -> None:
         self.roads: dict[str, _Road] = {}
         self.turns: set[tuple[int, int]] = set()
         self.location: Attributes = {}
-        self.lost = 0  # connections from or to an edge that is not there, which notes report
+        self.unknown_ends = 0  # connections from or to an edge that is not there, which notes report
         self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
@@ -75,7 +75,7 @@ class _Content:
 
     def _add_connection(self, connection: Attributes) -> None:
         """Keep a turn if it leads from an open lane to an open lane."""
-        self.lost += not {connection.get("from"), connection.get("to")} <= self._known
+        self.unknown_ends += not {connection.get("from"), connection.get("to")} <= self._known
         start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
         end = self._open_lanes.get((connection.get("to"), connection.get("toLane")))
         if start is not None and end is not None and _is_open(connection):
@@ -99,8 +99,10 @@ def read_net(path: PathLike) -> dict[str, Any]:
     lengths, speed_limits, classes, lines = zip(*content.roads.values(), strict=True)
     polylines, reason = _in_degrees([line[:, :2] for line in lines], content.location)
     inclines, notes = _inclines(lines)
-    if content.lost:
-        notes.append(f"{content.lost:,} of its connections name an edge that it does not have, and are left out.")
+    if content.unknown_ends:
+        notes.append(
+            f"{content.unknown_ends:,} of its connections name an edge that it does not have, and are left out."
+        )
     if reason:
         notes.append(f"{reason}: geometry stays in metres, without a map.")
     return {
@@ -117,7 +119,7 @@ def read_net(path: PathLike) -> dict[str, Any]:
 
 
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
-    """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
+    """Yield the tag and attributes of each child of the root, and the attributes of its lanes; raise unless a <net>."""
     depth = 0
     with formats.unpack(path) as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
@@ -168,7 +170,7 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 
 def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the inclines (rad) between the ends of roads, shape (E,), limited to `STEEPEST`, and notes on changes."""
+    """Return the inclines (rad) between the ends of roads, (E,), limited to `STEEPEST`, and notes on what was set."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
     inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either
@@ -180,7 +182,7 @@ def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
 
 
 def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
-    """Return the lines in degrees and "", or the lines in metres and the reason why they cannot be converted."""
+    """Convert lines from metres to degrees; return them and "", or unchanged and the reason why that is impossible."""
     system, reason = location.get("projParameter", "!"), "The file has no projection that fits its coordinates"
     if system in ("!", "-"):  # no projection, for which pyproj is not needed
         return lines, reason

@@ -9,9 +9,8 @@ arcs      ends `TAIL` and `HEAD`; distance `DISTANCES`, by default the straight 
           `SPEEDS` in km/h, the unit by the name of the column; optional: class `CLASS` and id `NODE`
 ========  ===============================================================================================
 
-Columns ``x, y`` are taken for degrees if all values could be. An arc leads straight from node to node, one way. All
-turns are legal except U-turns, which are legal if there is no other exit. Files may begin with other lines before the
-names of the columns, as those of the simulator JEMSS do.
+Columns ``x, y`` are taken for degrees if all values could be. An arc leads straight from node to node, one way. Files
+may begin with other lines before the names of the columns, as those of the simulator JEMSS do.
 """
 
 import zipfile
@@ -89,7 +88,7 @@ def read_tables(
 
 
 def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both tables; without ``arcs``, ``nodes`` is a folder or a .zip file that holds `FILES`."""
+    """Return the tables of nodes and arcs; without ``arcs``, ``nodes`` is a folder or .zip file that holds `FILES`."""
     if arcs is None:
         if isinstance(nodes, pd.DataFrame):
             raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
@@ -105,7 +104,7 @@ def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None
 
 
 def _unzip(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both tables of a .zip file."""
+    """Return the tables of nodes and arcs in a .zip file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -145,7 +144,7 @@ def _points(nodes: Table) -> tuple[FloatArray, bool]:
 
 
 def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
-    """Return the lengths of arcs (m), by default the ``straight`` ones; raise if most are many times longer."""
+    """Return the lengths of arcs (m), by default the straight lines; raise if most are at least 50 times longer."""
     key = arcs.column(DISTANCES)
     if key is None:
         return straight

@@ -21,8 +21,8 @@ The equation as printed divides by η for either sign of the energy. Dividing a 
 energy to the battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and
 negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 
-Inclines follow from one height per junction and the length of the edge, which ensures that a closed loop gains neither
-height nor energy. They are constant in tunnels and on bridges, and nowhere steeper than `STEEPEST`.
+Inclines follow from one height per junction and the length of the edge, so that a closed loop gains no height. They are
+constant in tunnels and on bridges, and nowhere steeper than `STEEPEST`.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 
 
 def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
-    """Return the energy that a car takes from its battery on each edge, by the equation in the module's docstring.
+    """Return the energy (Wh) that a car takes from its battery on each edge, shape (E,), negative if it recovers more.
 
     Parameters
     ----------
@@ -55,11 +55,6 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
         m/s, not negative.
     inclines : array_like, shape (E,), or float
         rad, upward positive.
-
-    Returns
-    -------
-    ndarray, shape (E,)
-        Wh; negative if more energy is recovered than spent.
 
     Examples
     --------
@@ -81,11 +76,11 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
 
 
 def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
-    """Return c m g Δh of edges, Wh: the change of potential energy, scaled by the mean c of the car's efficiencies.
+    """Return c m g Δh (Wh) of edges, shape (E,): the change of potential energy times the car's mean efficiency c.
 
     If inclines follow from heights of junctions, the sum is the same for all paths between two edges. Subtracting it
-    from every edge therefore changes no comparison of paths. Here c = (0.98 + 0.96) / 2 = 0.97. For c between
-    η⁻ and 1/η⁺ an edge's energy by `edge_energy` minus this is positive.
+    from every edge therefore changes no comparison of paths. As c = (0.98 + 0.96) / 2 lies between η⁻ and 1/η⁺, an
+    edge's energy by `edge_energy` minus this is positive.
 
     Examples
     --------
@@ -123,22 +118,22 @@ def terrain_inclines(
     lengths: FloatArray,
     elevated: BoolArray,
 ) -> tuple[FloatArray, list[str]]:
-    """Return the incline of each edge between its ends (rad, upward positive), and notes on heights that were changed.
+    """Return the incline of each edge (rad, upward positive), shape (E,), and notes on heights that were changed.
 
-    ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). For each edge there are
-    the ``places``, shape (E, 2, 2), and numbers of the junctions, ``nodes``, at its start and end; its length (m); and
-    whether it is a tunnel or a bridge, whose heights are interpolated between the portals.
+    ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). ``places``, shape
+    (E, 2, 2), and ``nodes``, shape (E, 2), are the coordinates and the numbers of the junctions at the start and end of
+    each edge; ``elevated`` marks tunnels and bridges, whose heights are interpolated between the portals.
     """
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)
     if not callable(heights):
         raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
     ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
-    level = _straight_inside(ground, ends, lengths, elevated)
+    level = _interpolate_elevated(ground, ends, lengths, elevated)
     most = lengths * np.sin(STEEPEST)  # lengths are along the slope, so that a rise is a sine
     rises, notes = np.diff(level[ends])[:, 0], []
     if steep := np.count_nonzero(np.abs(rises) > most):
-        smooth = _no_steeper(level, ends, most)
+        smooth = _limit_slopes(level, ends, most)
         moved = np.abs(smooth - level)
         rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # removes rounding errors
         notes.append(
@@ -148,22 +143,22 @@ def terrain_inclines(
     return np.arcsin(rises / lengths), notes
 
 
-def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
-    """Return heights near ``level`` such that no edge between two ``ends`` rises or falls by more than ``most`` m."""
+def _limit_slopes(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
+    """Return heights (m) near ``level`` such that no edge between two ``ends`` rises or falls by more than ``most``."""
     start, end = np.concatenate([ends, ends[:, ::-1]]).T
     rise = np.tile(most, 2)
 
     # The highest heights below the given ones, and the lowest above them, both meet the limit, and so does their mean.
-    def below(height: FloatArray) -> FloatArray:
+    def lower(height: FloatArray) -> FloatArray:
         lowest = height.copy()
         while (lowest[end] > lowest[start] + rise).any():  # ends, as all limits are above 0
             np.minimum.at(lowest, end, lowest[start] + rise)
         return lowest
 
-    return (below(level) - below(-level)) / 2
+    return (lower(level) - lower(-level)) / 2
 
 
-def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
+def _interpolate_elevated(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
     """Return heights of junctions (m): the ground's or, in tunnels and on bridges, interpolated between the portals."""
     n = len(ground)
     streets = np.unique(np.sort(ends, axis=1), axis=0)

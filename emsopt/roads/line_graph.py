@@ -1,8 +1,7 @@
 """Road edges and legal turns as a directed line graph: edges by id, closures, shortest paths.
 
-Nodes are road edges, and arcs are legal turns. Paths are found by Dijkstra's algorithm on the line graph. No path
-contains an edge twice. Where turns are forbidden, U-turns among them, it may pass a junction twice to turn elsewhere.
-Which turns a map forbids is read by `emsopt.roads._osm`.
+Its nodes are road edges, and its arcs are legal turns. No path contains an edge twice, but it may pass a junction twice
+where turns are forbidden.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return edge indices, shape (k,), from indices, ids or truth values, shape (E,); ``name`` is for messages."""
+        """Return edge indices, (k,), from indices, from ids, or from E truth values; ``name`` is for messages."""
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         given = list(values)
@@ -57,22 +56,21 @@ class LineGraph:
     def closures(self, closed: Iterable[Any]) -> BoolArray:
         """Return a mask of closed edges followed by closed connections, shape (E + C,).
 
-        ``closed`` holds edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth
-        values of shape (E + C,).
+        ``closed`` is such a mask, or holds edges as in `edges` and turns as tuples of two edges (from, to).
         """
         shut = np.zeros(self.n_edges + len(self.connections), dtype=bool)
         if isinstance(closed, np.ndarray) and closed.dtype == bool and closed.shape == shut.shape:
             return closed.copy()
         if np.iterable(closed) and not isinstance(closed, (str, np.ndarray)):
             given = list(closed)  # an iterator can be read only once
-            turns = [self._is_turn(item) for item in given if isinstance(item, tuple)]
+            turns = [self._turn_mask(item) for item in given if isinstance(item, tuple)]
             shut[self.n_edges :] = np.any(turns, axis=0)
             closed = [item for item in given if not isinstance(item, tuple)]
         shut[self.edges(closed, "closed")] = True
         return shut
 
-    def _is_turn(self, turn: tuple[Any, ...]) -> BoolArray:
-        """Return a mask of the connection that is the turn, shape (C,); raise if there is none."""
+    def _turn_mask(self, turn: tuple[Any, ...]) -> BoolArray:
+        """Return a mask of the connection for a turn (from, to), shape (C,); raise if there is none."""
         ends = self.edges(turn, "closed")
         found = (self.connections == ends[:2]).all(axis=1)
         if len(ends) != 2 or not found.any():
@@ -95,9 +93,9 @@ class LineGraph:
     def shortest_path(
         self, costs: ArrayLike, start: int | str, end: int | str, *, closed: Iterable[Any] | None = None
     ) -> IntArray:
-        """Return the cheapest legal path from one edge to another, including both.
+        """Return the cheapest legal path from one edge to another, both of them included.
 
-        The cost of a path is the sum of the costs of its edges, including the first.
+        Raise `NoWayError` if there is none, or the start or end is closed.
 
         Parameters
         ----------
@@ -111,18 +109,11 @@ class LineGraph:
         Returns
         -------
         ndarray of int, shape (k,)
-            Edges in driving order; their costs add up to the cost of the path.
-
-        Raises
-        ------
-        NoWayError
-            If the start or end is closed, or no path leads from start to end.
-        InputError
-            If a cost is negative or not finite, or an edge does not exist.
+            Edges in driving order.
 
         Notes
         -----
-        All searches on a network share one matrix of weights; concurrent threads need separate networks.
+        All searches on a network share one matrix of weights: threads need separate networks.
         """
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge(start, "start"), self._edge(end, "end")
@@ -146,7 +137,7 @@ class LineGraph:
 
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
-    """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
+    """Return connections between n edges as a read-only array, sorted and without repeats, (C, 2); raise if invalid."""
     wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2)"
     try:
         array = np.asarray(values)
@@ -165,7 +156,10 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
 
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
-    """Return all turns between edges, by the nodes at their ends, shape (C, 2); U-turns only without another exit."""
+    """Return all turns between edges as pairs, shape (C, 2), but U-turns only where there is no other exit.
+
+    ``tails`` and ``heads``, shape (E,), are the nodes at which edges start and end.
+    """
     edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})
     turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
     onward = turns["head_next"] != turns["tail"]

@@ -1,9 +1,8 @@
 """Road edges with lengths, speed limits and inclines, and the legal turns between them.
 
 A *road edge* is one direction of a street between two junctions; a two-way street gives two edges. A *connection*
-(e1, e2) means that a car at the end of e1 may continue onto e2; forbidden turns are simply missing connections. Legal
-U-turns depend on the source of the connections: files list them, and `grid_roads` allows them at dead ends only.
-Closures and shortest paths are those of `emsopt.roads.line_graph`.
+(e1, e2) means that a car at the end of e1 may continue onto e2; a forbidden turn has no connection. Which U-turns are
+legal depends on the source of the connections. Closures and shortest paths are those of `emsopt.roads.line_graph`.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 ARTERIAL_EVERY = 3  # streets of `grid_roads`
 BLOCK_M = 100.0
 FASTEST_M_S = 45.0  # a higher median speed indicates another unit
-_KIND, _FORMAT = "emsopt roads", 1
+_FORMAT_KEY, _FORMAT = "emsopt roads", 1
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class RoadNetwork(LineGraph):
     """Road edges and legal turns, validated once and then immutable.
 
-    Raise if a value is missing, not positive, not finite, too large, or of the wrong type or shape.
+    Raise if a value is missing, not finite, out of range, or of the wrong type or shape.
 
     Parameters
     ----------
@@ -122,19 +121,14 @@ class RoadNetwork(LineGraph):
 
     @classmethod
     def from_sumo(cls, path: PathLike, *, name: str | None = None) -> RoadNetwork:
-        """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``; raise if the file is not a whole one.
+        """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``; raise if the file is damaged.
 
         Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
         Roads without heights have incline 0, and those steeper than 0.35 rad get that incline, as ``notes`` states.
-        The conversion to degrees needs the package pyproj (``emsopt[maps]``).
-
-        Parameters
-        ----------
-        path : path-like
-        name : str, optional
-            Title. Default: the name of the file.
+        The conversion to degrees needs the package pyproj (``emsopt[maps]``). Only the largest strongly connected
+        component is kept. The default for ``name``, the title, is that of the file.
         """
-        return cls._of_file(path, read_net(path), name)
+        return cls._from_arguments(path, read_net(path), name)
 
     @classmethod
     def from_osm(
@@ -159,13 +153,13 @@ class RoadNetwork(LineGraph):
             Without it inclines are 0, as ``notes`` states. Heights in tunnels and on bridges are interpolated linearly
             between the portals.
         vehicle : {"passenger", "emergency"}
-            "emergency" also has the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
+            "emergency" adds the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
         strongly_connected : bool
             Whether to keep only the largest strongly connected component, as `from_sumo` does.
         path, name
-            As in `from_sumo`.
+            As for `from_sumo`.
         """
-        return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
+        return cls._from_arguments(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
     @classmethod
     def from_tables(
@@ -178,9 +172,9 @@ class RoadNetwork(LineGraph):
     ) -> RoadNetwork:
         """Make a network from a table of nodes and a table of arcs, as DataFrames or .csv files.
 
-        `emsopt.roads._tables` lists the columns that are recognised and their units, among them those of the simulator
-        JEMSS (``index, x, y``; ``fromNode, toNode, distance, mode_1``). Rename yours to these. All turns are legal
-        except U-turns, which are legal if there is no other exit.
+        `emsopt.roads._tables` lists the names of columns and their units, among them those of the simulator JEMSS
+        (``index, x, y``; ``fromNode, toNode, distance, mode_1``). All turns are legal except U-turns, which are legal
+        if there is no other exit.
 
         Parameters
         ----------
@@ -188,8 +182,8 @@ class RoadNetwork(LineGraph):
             Without ``arcs``, ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
         two_way : bool
             Whether each arc is driven in both directions; otherwise only from its first to its second node.
-        strongly_connected : bool
-            Whether to keep only the largest strongly connected component, as the other readers do.
+        strongly_connected
+            As for `from_osm`.
 
         Examples
         --------
@@ -201,14 +195,14 @@ class RoadNetwork(LineGraph):
         [[3.0, 2.0]]
         """
         source = "roads" if isinstance(nodes, pd.DataFrame) else nodes
-        return cls._of_file(source, read_tables(nodes, arcs, two_way=two_way), None, strongly_connected)
+        return cls._from_arguments(source, read_tables(nodes, arcs, two_way=two_way), None, strongly_connected)
 
     @classmethod
     def read(cls, path: PathLike) -> RoadNetwork:
-        """Read a network by the name of its file, with the defaults of the reader.
+        """Read a network in any supported format, told apart by the name of the file, with the reader's defaults.
 
         ``.osm.pbf`` and ``.osm`` are read by `from_osm`, ``.net.xml`` and ``.net.xml.gz`` by `from_sumo`, ``.json.gz``
-        by `load`, and a ``.zip`` file or a folder with ``nodes.csv`` and ``arcs.csv`` by `from_tables`.
+        and ``.json`` by `load`, and a ``.zip`` file or a folder with ``nodes.csv`` and ``arcs.csv`` by `from_tables`.
         """
         place = _validate.path(path, "path")
         readers: dict[tuple[str, ...], Callable[[PathLike], RoadNetwork]] = {
@@ -226,10 +220,9 @@ class RoadNetwork(LineGraph):
     def save(self, path: PathLike) -> None:
         """Write the network to one file of compressed JSON, such as ``town.json.gz``.
 
-        Lengths (at least one) and coordinates are rounded to about a centimetre, speed limits to 0.0001 m/s and
-        inclines to 0.00001 rad. Equal networks give identical bytes.
-
-        Raise if the file cannot be written; an existing file is then left unchanged.
+        Lengths and coordinates are rounded to about a centimetre, and lengths are at least that; speed limits are
+        rounded to 0.0001 m/s and inclines to 0.00001 rad. Equal networks give identical bytes. Raise if the file cannot
+        be written; an existing file is then left unchanged.
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         content["lengths"] = np.maximum(self.lengths.round(2), 0.01)  # `load` refuses 0
@@ -237,7 +230,7 @@ class RoadNetwork(LineGraph):
         if self.polylines is not None:
             content["polylines"] = [line.round(7 if self.geographic else 2) for line in self.polylines]
         text = json.dumps(
-            {_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
+            {_FORMAT_KEY: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
         )
         atomic.write_file(path, gzip.compress(text.encode(), mtime=0))  # a time stamp would make equal networks differ
 
@@ -248,20 +241,20 @@ class RoadNetwork(LineGraph):
         try:
             with formats.unpack(path) as file:
                 content = json.load(file)
-            if content.pop(_KIND) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
+            if content.pop(_FORMAT_KEY) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
         except (*formats.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(
                 f"{path} is damaged, or was not written by `RoadNetwork.save` of this version ({reason})."
             ) from error
-        return cls._of_file(path, content, content.pop("name"), strongly_connected=False)
+        return cls._from_arguments(path, content, content.pop("name"), strongly_connected=False)
 
     @classmethod
-    def _of_file(
+    def _from_arguments(
         cls, path: PathLike, arguments: dict[str, Any], name: str | None, strongly_connected: bool = True
     ) -> RoadNetwork:
-        """Return the network described by a file, named after the file if ``name`` is None."""
+        """Return the network with these ``arguments``, named after the file they were read from if ``name`` is None."""
         name = Path(path).name.split(".")[0] if name is None else name
         try:
             net = cls(**arguments, name=name)
@@ -275,10 +268,9 @@ class RoadNetwork(LineGraph):
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
     def largest_component(self) -> RoadNetwork:
-        """Return the largest strongly connected component: each edge can be reached from every other.
+        """Return the largest strongly connected component, in which each edge can be reached from every other.
 
-        The other edges, such as streets that forbidden turns cut off, are dropped, as in "Bayesian Analysis of
-        Combinatorial Gaussian Process Bandits".
+        "Bayesian Analysis of Combinatorial Gaussian Process Bandits" drops the other edges as well.
         """
         _, part = connected_components(self._search_graph, directed=True, connection="strong")
         inside = part == np.argmax(np.bincount(part))
@@ -333,8 +325,6 @@ class RoadNetwork(LineGraph):
 
         Points belong to the nearest road, as `emsopt.roads.snapping` describes: a point on a junction starts and ends
         there, and from any other only the part of the edge beyond it is driven, on two-way streets in either direction.
-        U-turns on the way are legal only where the network has a connection for them.
-
         Raise if a point is too far from every road, a speed is not positive, or the network has no polylines.
 
         Parameters
@@ -351,12 +341,8 @@ class RoadNetwork(LineGraph):
         Returns
         -------
         ndarray, shape (N, M)
-            Minutes; infinite where no legal way exists, which cannot happen in the `largest_component`.
-
-        Notes
-        -----
-        One search by Dijkstra's algorithm per origin or per destination, whichever are fewer: about 10 ms on 90,000
-        edges.
+            Infinite where no legal way exists, which cannot happen in the `largest_component`. Computing a row or a
+            column, whichever are fewer, takes about 10 ms on 90,000 edges.
 
         Examples
         --------
@@ -394,7 +380,7 @@ class RoadNetwork(LineGraph):
 
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:
-    """Return n polylines as read-only arrays; raise unless each has at least two points."""
+    """Return n polylines as read-only arrays, (k, 2); raise unless each has at least two points, all valid."""
     given = _validate.as_tuple(values, "`polylines`", n, "lines")
     lines = [_validate.floats(line, f"polylines[{k}]") for k, line in enumerate(given)]
     wrong = next((k for k, line in enumerate(lines) if line.shape[1:] != (2,) or len(line) < 2), None)
@@ -412,10 +398,10 @@ def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) ->
 def grid_roads(
     rows: int = 6, columns: int = 6, *, jitter: float = 0.0, relief: float = 0.0, rng: Rng = None
 ) -> RoadNetwork:
-    """Return a network of square blocks of 100 m.
+    """Return a grid of streets with blocks of 100 m.
 
     Every third street is an arterial at 70 km/h, the others are residential at 50 km/h. All turns are legal, except
-    that U-turns are legal at dead ends only.
+    that U-turns are legal at dead ends only. Coordinates are metres, and ids look like ``"r0c0-r0c1"``.
 
     Parameters
     ----------
@@ -428,19 +414,11 @@ def grid_roads(
     rng : int, Generator or None
         Source of randomness for jitter and heights.
 
-    Returns
-    -------
-    RoadNetwork
-        In metres, not geographic, with ids such as ``"r0c0-r0c1"``.
-
     Examples
     --------
     >>> net = grid_roads(3, 4)
     >>> net
     <RoadNetwork 'grid 3 x 4': 34 edges, 68 connections, 3.4 km>
-    >>> path = net.shortest_path(net.lengths, "r0c0-r0c1", "r0c2-r0c3")
-    >>> [net.ids[edge] for edge in path]
-    ['r0c0-r0c1', 'r0c1-r0c2', 'r0c2-r0c3']
     """
     rng = _validate.generator(rng)
     rows = _validate.whole_number(rows, "rows")

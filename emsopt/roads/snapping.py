@@ -5,8 +5,8 @@ directions of a two-way street, or all edges that meet at a junction. A point be
 lies within `JUNCTION_M` of an end of the edge, and in its first or last tenth. Motorways can be entered only from
 points within `ROADSIDE_M` of them; other points belong to the nearest road of another class.
 
-The nearest place is exact: lines are cut into pieces of at most `PIECE_M`, a k-d tree of their centres finds the few
-that can be nearest, and the point is projected onto each of these.
+To find the nearest place exactly, lines are cut into pieces of at most `PIECE_M`, a k-d tree of their centres finds the
+few that can be nearest, and the point is projected onto each of these.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BLOCK = 2000  # points at a time, to save memory
 
 
 class Places(NamedTuple):
-    """Places of K points; those of point k are the entries ``first[k]`` to ``first[k + 1] - 1`` of the next two."""
+    """Places of K points: those of point k are entries ``first[k]`` to ``first[k + 1] - 1`` of edges and fractions."""
 
     first: IntArray
     edges: IntArray
@@ -74,11 +74,11 @@ class Snapper:
         travelled = np.cumsum(self._metres) - self._metres
         self._before = travelled - travelled[np.searchsorted(self._edge, self._edge)]
         self._is_motorway = np.isin(classes, MOTORWAYS)
-        self._all = self._tree(np.arange(len(self._edge)))
-        self._local = self._tree(np.flatnonzero(~self._is_motorway[self._edge]))
+        self._all_roads = self._piece_tree(np.arange(len(self._edge)))
+        self._streets = self._piece_tree(np.flatnonzero(~self._is_motorway[self._edge]))
 
-    def _tree(self, segments: IntArray) -> tuple[Any, IntArray]:
-        """Return a k-d tree of the centres of the pieces of segments, and the segment of each piece."""
+    def _piece_tree(self, segments: IntArray) -> tuple[Any, IntArray]:
+        """Return a k-d tree of the centres of all pieces of some segments of lines, and the segment of each piece."""
         parts = np.maximum(np.ceil(self._length[segments] / PIECE_M), 1).astype(np.int64)
         segment, parts_of = np.repeat(segments, parts), np.repeat(parts, parts)
         number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -86,12 +86,12 @@ class Snapper:
         return cKDTree(centres), segment
 
     def places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
-        """Return the nearest places of points, shape (K, 2); raise if one is farther than ``off_road_km`` from any."""
+        """Return the nearest places of points, shape (K, 2); raise if one is over ``off_road_km`` from any road."""
         limit_m = 1000 * _validate.positive_number(off_road_km, "off_road_km", "km")
         points = _validate.real_array(points, name, (None, 2))
         if self._geographic:
             points = _validate.unwrap(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
-        at_least = self._all[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
+        at_least = self._all_roads[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
         self._check_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)
         found = [self._places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
@@ -101,12 +101,12 @@ class Snapper:
         return Places(np.searchsorted(point, np.arange(len(points) + 1)), edges, fractions, distances)
 
     def _check_near(self, points: FloatArray, name: str, distances: FloatArray, limit_m: float) -> None:
-        """Raise if a distance exceeds the limit, with a hint if the coordinates are swapped."""
+        """Raise if a distance (m) exceeds the limit, with a hint if the coordinates look swapped."""
         far = distances > limit_m
         if not far.any():
             return
         k = int(distances.argmax())
-        swapped = np.median(self._all[0].query(points[:, ::-1] * self._scale)[0]) < np.median(distances) / 10
+        swapped = np.median(self._all_roads[0].query(points[:, ::-1] * self._scale)[0]) < np.median(distances) / 10
         hint = "Coordinates look swapped: longitude (or x) comes first." if swapped else ""
         raise InputError(
             f"`{name}` must lie within {limit_m / 1000:g} km of a road (`off_road_km`), but {far.sum():,} of "
@@ -116,12 +116,12 @@ class Snapper:
 
     def _places(self, points: FloatArray, limit_m: float) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Return places of points in metres as arrays (point, edge, fraction), and the distance of each point."""
-        point, edge, fraction, distance, nearest = self._near(points, *self._all)
+        point, edge, fraction, distance, nearest = self._near_edges(points, *self._all_roads)
         at_motorway = np.ones(len(points), dtype=bool)
         at_motorway[point[(distance <= nearest[point] + TIE_M) & ~self._is_motorway[edge]]] = False
         moved = np.flatnonzero(at_motorway & (nearest > ROADSIDE_M))
-        if len(moved) and len(self._local[1]):
-            p, e, f, d, n = self._near(points[moved], *self._local)
+        if len(moved) and len(self._streets[1]):
+            p, e, f, d, n = self._near_edges(points[moved], *self._streets)
             better = n <= limit_m
             kept, new = ~np.isin(point, moved[better]), better[p]
             point, edge = np.append(point[kept], moved[p[new]]), np.append(edge[kept], e[new])
@@ -131,7 +131,7 @@ class Snapper:
         to_end = np.minimum(fraction, 1 - fraction)
         at_junction = is_nearest & (to_end <= 0.1) & (to_end * self._total[edge] <= JUNCTION_M)
         meeting = self._junctions[edge[at_junction], np.rint(fraction[at_junction]).astype(np.int64)]
-        p, e, f = self._of_junctions(point[at_junction], meeting)
+        p, e, f = self._edges_at_junctions(point[at_junction], meeting)
         along = (is_nearest | self._is_opposite(point, edge, is_nearest, distance - nearest[point])) & ~np.isin(
             point, p
         )
@@ -139,12 +139,13 @@ class Snapper:
         order = np.argsort(point, kind="stable")
         return point[order], edge[order], np.append(fraction[along], f)[order], nearest
 
-    def _near(
+    def _near_edges(
         self, points: FloatArray, tree: Any, segments: IntArray
     ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return edges near points as arrays (point, edge, fraction, distance), and the nearest distance of each point.
+        """Return edges near points as arrays (point, edge, fraction, distance), and each point's shortest distance.
 
-        Each edge is listed once per point: all that are at most `OPPOSITE_M` farther than the nearest, and some others.
+        All edges that are at most `OPPOSITE_M` farther than the nearest are listed, and some others, once per point.
+        Points and distances are in metres.
         """
         reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M  # a road is within half a piece of a centre
         found = tree.query_ball_point(points, reach)
@@ -164,13 +165,16 @@ class Snapper:
         return point, edge, np.minimum(fraction, 1.0), distance, nearest
 
     def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
-        """Return a mask of entries in the other direction of a point's nearest street, at most `OPPOSITE_M` farther."""
+        """Return a mask of the edges that are the other direction of their point's nearest street.
+
+        ``beyond`` is by how many metres an edge is farther than the nearest, at most `OPPOSITE_M` for such edges.
+        """
         n, (start, end) = len(self._first_meeting), self._junctions[edge].T
         forth, back = (point * n + start) * n + end, (point * n + end) * n + start
         return np.isin(back, forth[is_nearest]) & (beyond <= OPPOSITE_M)
 
-    def _of_junctions(self, points: IntArray, junctions: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the ends of all edges that meet at the junctions of points, as arrays (point, edge, fraction)."""
+    def _edges_at_junctions(self, points: IntArray, junctions: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return all edges that meet at the junctions of points as arrays (point, edge, fraction), fraction 0 or 1."""
         pairs = np.unique(np.column_stack([points, junctions]), axis=0)
         first, n = self._first_meeting[pairs[:, 1]], np.diff(self._first_meeting)[pairs[:, 1]]
         entry = np.repeat(first - np.cumsum(n) + n, n) + np.arange(n.sum())

@@ -1,9 +1,9 @@
 """Quickest legal ways between many points, by Dijkstra's algorithm on the line graph.
 
-The label of an edge is the time at which its start is reached. All turns onto an edge cost the same, nothing, so the
-first edge settled that may turn onto it gives its final label: every edge enters the heap at most once, and no label is
-ever decreased. Three things save time: a bend, where one edge leads onto one other, is passed without the heap; edges
-whose successors all have labels do not enter it; and edges are numbered such that neighbours are close in memory.
+The label of an edge is the time at which its start is reached. As turns take no time, the first edge settled that may
+turn onto it gives its final label: every edge enters the heap at most once, and no label is ever decreased. Three
+things save time: an edge that leads onto only one other is passed without the heap; edges whose successors all have
+labels do not enter it; and edges are numbered such that neighbours are close in memory.
 
 Searches start from the origins or, on the reversed network, from the destinations, whichever are fewer.
 """
@@ -37,9 +37,9 @@ class WayFinder:
         self._turns = _turns(forth, n), _turns(forth[:, ::-1], n)
 
     def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
-        """Return the shortest minutes on the road between N and M points, (N, M); infinite if there is no way.
+        """Return the shortest driving times (min) between N and M points, (N, M); infinite if there is no way.
 
-        ``minutes``, shape (E,), are those to drive each edge.
+        ``minutes``, shape (E,), are the driving times of the edges.
         """
         sources, targets = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
         backwards = len(destinations.distances) < len(origins.distances)
@@ -49,7 +49,7 @@ class WayFinder:
         minutes = minutes[self._order]
 
         def fill(k: int) -> None:
-            _fill(times[k : k + BLOCK], k, *sources[:3], *targets[:3], *self._turns[backwards], minutes)
+            _fill_times(times[k : k + BLOCK], k, *sources[:3], *targets[:3], *self._turns[backwards], minutes)
 
         with ThreadPoolExecutor(cores()) as pool:  # compiled code releases the lock of the interpreter
             list(pool.map(fill, range(0, len(times), BLOCK)))
@@ -57,9 +57,9 @@ class WayFinder:
 
 
 def _turns(connections: IntArray, n: int) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return the turns from each edge: those from edge e lead to ``onto[first[e] : first[e + 1]]``.
+    """Return ``first``, ``onto`` and ``sole``: turns from edge e lead to ``onto[first[e] : first[e + 1]]``.
 
-    The third array tells whether an edge has one successor, which has no other predecessor.
+    ``sole``, shape (E,), tells whether an edge has one successor that has no other predecessor.
     """
     start, onto = connections[np.lexsort(connections.T[::-1])].T
     first = np.searchsorted(start, np.arange(n + 1))
@@ -83,7 +83,7 @@ def _search(
     heap: FloatArray,
     item: IntArray,
 ) -> None:
-    """Search from point k; write the minutes until each edge is reached to ``start``. The last three are work space."""
+    """Fill ``start`` with the minutes from point k to the start of each edge; the last three are work space."""
     start[:], end[:], size = np.inf, np.inf, 0
     for place in range(first_place[k], first_place[k + 1]):
         e = edges[place]
@@ -142,7 +142,7 @@ def _pop(heap: FloatArray, item: IntArray, size: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _fill(
+def _fill_times(
     times: FloatArray,
     offset: int,
     first_source: IntArray,
@@ -156,7 +156,7 @@ def _fill(
     sole: BoolArray,
     minutes: FloatArray,
 ) -> None:
-    """Fill ``times`` with the minutes from the sources, from number ``offset`` on, to all targets."""
+    """Fill ``times`` with the minutes from the sources, beginning with number ``offset``, to all targets."""
     n, size = len(minutes), len(minutes) + len(source_edges)  # a source edge may enter the heap again
     start, space = np.empty(n), (np.empty(n), np.empty(size), np.empty(size, np.int64))
     begun = np.full(n, np.inf)  # where the way begins on an edge; infinite elsewhere: no target is ahead of that

@@ -16,7 +16,7 @@ from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
 from emsopt.commands import _output
-from emsopt.planning.advice import against
+from emsopt.planning.advice import with_gap
 from emsopt.planning.day_plan import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
@@ -79,7 +79,7 @@ def test_the_command_says_what_the_package_says(done):
     plan = hourly_plan(demand.cities_by_hour(speed_kmh=40), 2, 1)
     assert pd.read_csv(out / "plan.csv")["value"].tolist() == pytest.approx(plan.values.tolist())
     assert f"{plan.value:.4g}" in text
-    assert f"{against(plan.fixed_value, plan)} without moves" in text
+    assert f"{with_gap(plan.fixed_value, plan)} without moves" in text
     weeks = eo.calls.held_out_weeks(folder / "secret_calls.csv", folder / "stations.csv", cell_km=1)
     assert eo.planning.judge_plan(plan, weeks).verdict in text
     assert len(pd.read_csv(out / "plan_moves.csv")) == plan.moves.sum()
@@ -259,9 +259,9 @@ def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, capsys, no_figure
 
 def test_gains_of_a_plan_are_told_where_they_can_be_seen():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)], 2, 1)
-    assert against(plan.value, plan) == f"{plan.value:.4g} (+0)"
-    assert against(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
-    assert against(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
+    assert with_gap(plan.value, plan) == f"{plan.value:.4g} (+0)"
+    assert with_gap(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
+    assert with_gap(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
     plan = replace(plan, moves=np.ones_like(plan.moves))
     assert plan.verdict.endswith("it gains 0: leave the units where they are.")

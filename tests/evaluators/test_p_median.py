@@ -220,8 +220,8 @@ def test_short_lists_of_nearest_sites_give_the_same_optimum(make, monkeypatch):
     """Lists grow where the bound or the best deployment needs more sites."""
     cities = [(make(n, 60, n), units) for n in (20, 30) for units in (3, 6)]
     expected = [p_median(*case).objective for case in cities]
-    monkeypatch.setattr(solver, "SMALL", 0)
-    monkeypatch.setattr(solver, "LISTED", 1)
+    monkeypatch.setattr(solver, "SMALL_MATRIX", 0)
+    monkeypatch.setattr(solver, "LIST_LENGTH", 1)
     for case, optimum in zip(cities, expected, strict=True):
         found = p_median(*case)
         assert (found.objective, found.gap) == (pytest.approx(optimum, rel=1e-12), 0)

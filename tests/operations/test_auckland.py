@@ -29,7 +29,7 @@ def test_values_are_those_of_simulations_and_are_counted():
     assert not objective.noisy
     free = OperationsObjective(SYSTEM, SPACE, calls=3_000)
     assert free.noisy
-    assert free.seeded(4)(SITES) == expected[0]
+    assert free.with_seed(4)(SITES) == expected[0]
 
 
 def test_costs_are_late_shares_and_unknown_options_are_named():

@@ -180,13 +180,21 @@ def test_the_answer_is_short_and_its_cells_are_fine_enough(san_jose):
     assert steps.refine(given, pair) is given
 
 
+def test_late_calls_are_todays_only_if_today_is_known(san_jose):
+    share = re.compile("as late: [0-9.]+% of today's")
+    assert share.search("\n".join(san_jose.details))
+    unknown = replace(san_jose, found={name: e for name, e in san_jose.found.items() if name != "today"})
+    assert "count unrounded times of 8 min or more as late." in "\n".join(unknown.details)
+    assert not share.search("\n".join(unknown.details))
+
+
 def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
     """The best mean takes the unit from quarters that wait longer: minutes, calls and zones by hand."""
     assert practice.worth_it
     text = str(practice)
     assert "Move 3 of 5 units: from " in text
     assert "This is a trade-off. What rises: the 90th percentile from " in text
-    city, worse = practice.city, practice.worse
+    city, worse = practice.city, practice.worse_zones
     near = np.array(city.site_names)[city.travel_times.argmin(axis=0)]
     for name, row in worse.iterrows():
         mine = near == name

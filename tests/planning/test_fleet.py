@@ -43,7 +43,7 @@ def test_each_fleet_is_the_best_of_all(metric, monkeypatch):
     curve = fleet_curve(TOWN, range(1, 5), metric=metric)
     assert (curve.values, [value(x, metric) for x in curve.sites]) == (pytest.approx(wanted), pytest.approx(wanted))
     assert curve.gains[1:] == pytest.approx(-np.diff(wanted))
-    monkeypatch.setattr(fleet, "ENUMERATED", 0)
+    monkeypatch.setattr(fleet, "MOST_ENUMERATED", 0)
     searched = fleet_curve(TOWN, [4, 2, 3], metric=metric, budget=30)
     assert (searched.units.tolist(), searched.values) == ([2, 3, 4], pytest.approx(wanted[1:]))
     assert searched.found[0].startswith("local+")

@@ -28,7 +28,7 @@ class BoxObjective:
         """Return the function's result at a point, (d,); inputs that have names are passed by name."""
         return self.space.call(self.function, x)  # type: ignore[arg-type]
 
-    def seeded(self, seed: int) -> "BoxObjective":
+    def with_seed(self, seed: int) -> "BoxObjective":
         """Return the objective with the noise of a `Problem` drawn from a new seed; other functions are unchanged."""
         if not isinstance(self.function, Problem):
             return self

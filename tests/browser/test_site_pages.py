@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_notebook_pages import MAPLESS, NOTEBOOKS, PROJECTOR, UNFIT, until, watched
+from test_notebook_pages import MAPLESS, NOTEBOOKS, until, watched
 
 SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
 PAGES = [page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts]
@@ -78,16 +78,6 @@ def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):
             inside.locator(".leaflet-overlay-pane canvas, .leaflet-overlay-pane path").first.wait_for(state="attached")
             kinds |= set(re.findall(r"^(\w+)\(document", inside.locator("script").last.text_content(), re.MULTILINE))
         assert kinds == {"deployments", "roads", "replay", "sheet"}
-
-
-@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
-def test_a_notebook_fits_a_projector(browser, name):
-    with watched(browser, SITE.as_uri()) as page:
-        page.set_viewport_size(PROJECTOR)
-        page.goto((SITE / "generated" / "notebooks" / f"{name}.html").as_uri())
-        page.wait_for_timeout(500)
-        bar = page.locator(".bd-header").bounding_box()["height"]
-        assert page.evaluate(UNFIT, [".cell_output", PROJECTOR["height"] - bar]) == []
 
 
 def test_the_register_is_filtered_by_words_and_verdict(browser):

@@ -12,8 +12,7 @@ from scipy import integrate, stats
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls import _travel_law, _units, recorded
-from emsopt.errors import InputError
+from emsopt.calls import _travel_law, recorded
 
 
 @pytest.fixture(scope="module")
@@ -229,31 +228,6 @@ def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, sta
     assert dict(eo.calls.calibrate(both, stations).homes) == dict(found.homes)
 
 
-def test_what_is_missing_is_said_and_impossible_stamps_are_counted(log, stations):
-    with pytest.raises(InputError, match="'on_scene'"):
-        eo.calls.calibrate(dataclasses.replace(log, details=log.details.drop(columns="on_scene")), stations)
-    refused("Did you mean 'Station 1'", eo.calls.calibrate, log, stations, homes={"E1": "station 1"})
-    refused("none of the units", eo.calls.calibrate, log, stations, homes={"X": "Station 1"})
-    details = log.details.copy()
-    details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
-    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
-    assert fit.left_out["travel below 0"] == 5
-
-
-def test_replays_of_rounded_stamps_agree_with_each_other_as_often_as_with_the_truth(stations):
-    """So often is the station of a replay the one that answered, if its probabilities are right."""
-    log = synthetic_log(stations, Truth(service_min=30), calls_per_day=120, days=40, rng=8)
-    when = log.details["dispatched"].to_numpy("datetime64[s]")
-    busy = (log.details["cleared"].to_numpy("datetime64[s]") - when) / np.timedelta64(60, "s")
-    reach = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]].to_numpy())
-    chance = _units.answering_stations(when, reach, np.arange(9), busy, (1.0, 1.0))
-    station, n = log.details["unit"].str[1:].astype(int).to_numpy() - 1, _units.REPLAYS
-    right = chance[np.arange(len(log)), station].mean()
-    alike = ((n * chance**2 - chance) / (n - 1)).sum(axis=1).mean()
-    assert right < 0.97
-    assert 1 - alike == pytest.approx(1 - right, rel=0.25)
-
-
 def test_san_jose_gives_its_homes_away(san_jose, real):
     """Without their names, the log alone puts units at the stations after which they are named."""
     (calls, stations), fit = san_jose, real
@@ -265,12 +239,6 @@ def test_san_jose_gives_its_homes_away(san_jose, real):
     counts = calls.details["unit"].value_counts()
     same = [found.homes.get(letters[unit]) == home for unit, home in fit.homes.items()]
     assert counts[list(fit.homes)].to_numpy() @ same > 0.9 * counts[list(fit.homes)].sum()
-
-
-def test_nothing_of_a_single_call_is_in_the_repr(fit):
-    assert "minutes_per_km" in fit._repr_html_()
-    for text in (repr(fit), fit._repr_html_()):
-        assert not re.search(r"\d\d:\d\d|\d{4}-\d\d|\bE\d+\b|\d\.\d{4}", text)  # clock, date, unit or place
 
 
 def test_without_units_the_deployment_is_the_stations_that_answer():
@@ -285,26 +253,38 @@ def test_without_units_the_deployment_is_the_stations_that_answer():
     assert by_station.answer_law.mean(3.0) == pytest.approx(by_unit.answer_law.mean(3.0), rel=1e-6)
 
 
-def test_wrong_homes_and_logs_without_units_are_refused(san_jose, real):
+def test_nothing_of_a_single_call_is_in_the_repr(fit):
+    for text in (repr(fit), fit._repr_html_()):
+        assert not re.search(r"\d\d:\d\d|\d{4}-\d\d|\bE\d+\b|\d\.\d{4}", text)  # clock, date, unit or place
+
+
+def test_what_is_missing_wrong_or_impossible_is_refused_or_counted(log, stations, san_jose, real):
     """With homes moved by seven stations, drives hardly grow with distance any more."""
-    calls, stations = san_jose
-    names, homes = stations["name"].tolist(), dict(real.homes)
+    calls, places = san_jose
+    names, homes = places["name"].tolist(), dict(real.homes)
     moved = {unit: names[(names.index(home) + 7) % len(names)] for unit, home in homes.items()}
-    refused("stations are missing", eo.calls.calibrate, calls, stations, homes=moved)
-    refused(r"covers \d% of them", eo.calls.calibrate, calls, stations, homes={"E1": "Station 1"})
+    silent = dataclasses.replace(log, details=log.details.drop(columns="on_scene"))
+    for words, given, sites, home in (
+        ("'on_scene'", silent, stations, None),
+        ("Did you mean 'Station 1'", log, stations, {"E1": "station 1"}),
+        ("none of the units", log, stations, {"X": "Station 1"}),
+        ("stations are missing", calls, places, moved),
+        (r"covers \d% of them", calls, places, {"E1": "Station 1"}),
+    ):
+        refused(words, eo.calls.calibrate, given, sites, homes=home)
+    details = log.details.copy()
+    details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
+    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
+    assert fit.left_out["travel below 0"] == 5
 
 
 def test_options_of_the_city_replace_what_was_calibrated(real):
-    fit = real
-    assert isinstance(fit.travel_minutes(3.0), float)
-    refused("`km` must be at least 0; got -1", fit.travel_minutes, [1, -1])
-    refused("`km` must be real numbers", fit.travel_minutes, "far")
-    fixed = fit.city(travel_cv=0.0, turnout_cv=0.0)
+    refused("`km` must be at least 0; got -1", real.travel_minutes, [1, -1])
+    refused("`km` must be real numbers", real.travel_minutes, "far")
+    fixed = real.city(travel_cv=0.0, turnout_cv=0.0)
     assert (fixed.travel_cv, fixed.turnout_cv) == (0.0, 0.0)
-    np.testing.assert_array_equal(fixed.travel_times, fit.city().travel_times)
-    assert "calibrated" in fixed.notes
-    driven = fit.city(speed_kmh=40)
-    assert "calibrated" not in driven.notes
-    assert driven.travel_cv == fit.city().travel_cv
-    again = pickle.loads(pickle.dumps(fit))
-    pd.testing.assert_frame_equal(again.to_frame(), fit.to_frame())
+    np.testing.assert_array_equal(fixed.travel_times, real.city().travel_times)
+    driven = real.city(speed_kmh=40)
+    assert ("calibrated" in fixed.notes, "calibrated" in driven.notes) == (True, False)
+    assert driven.travel_cv == real.city().travel_cv
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(real)).to_frame(), real.to_frame())

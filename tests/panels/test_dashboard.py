@@ -19,7 +19,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.panels import _uploads, _widgets
+from emsopt.panels import _uploads
 from emsopt.planning.settings import OPTIONS
 
 
@@ -217,19 +217,6 @@ def test_a_city_opens_with_a_fleet_that_carries_its_load(refs):
     assert "the load needs" in refs["answer"].value
 
 
-def test_a_search_proves_what_it_found(refs):
-    refs["city"].value = "Random grid city"
-    refs["sites_count"].value = 6
-    refs["units"].value = 3
-    refs["search"].click()
-    refs["wait"]()
-    assert "proven by enumeration" in refs["answer"].value
-    assert "by the exact hypercube model, loss: proven by enumeration" in refs["figures"].value
-    assert not refs["search"].disabled
-    assert refs["cancel"].disabled
-    assert refs["progress"].layout.visibility == "hidden"
-
-
 def test_a_search_can_be_cancelled(refs):
     refs["load"].value = 1.5
     before = refs["figures"].value
@@ -244,27 +231,6 @@ def test_a_search_can_be_cancelled(refs):
     refs["city"].value = "Practice town"
     wait(60)
     assert "Practice town" in refs["figures"].value
-
-
-def test_too_many_deployments_to_try_are_searched_when_asked(refs):
-    refs["city"].value = "Random grid city"
-    refs["sites_count"].value = 30
-    refs["units"].value = 13
-    assert "Optimum: not searched yet" in refs["figures"].value
-    assert ">optimum<" not in refs["figures"].value  # no column that holds the p-median under another name
-    assert "too many deployments" in tab(refs, "alternatives", "Alternatives").value
-    refs["optimum"].click()
-    assert "no optimum yet" in refs["answer"].value
-    refs["baseline"].value = "optimum"
-    assert "no optimum yet, so gains are over the p-median" in refs["answer"].value
-    refs["baseline"].value = "p-median"
-    refs["search"].click()
-    refs["wait"]()
-    assert ">best found<" in refs["figures"].value
-    assert ">optimum<" not in refs["figures"].value
-    means = [float(text) for text in cells(refs["figures"])["mean response (min)"]]
-    assert means[1] < means[2]
-    assert "no single move improves it" in refs["figures"].value
 
 
 # -- files of one's own --------------------------------------------------------------------------------------------
@@ -354,46 +320,6 @@ def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files
     assert refs["files"].value == ()
     refs["read"].click()
     assert "No files have arrived yet" in refs["message"].value
-
-
-def test_files_arrive_in_pieces_unless_they_are_too_large(refs):
-    """As emsopt/panels/files.js sends them; those that are too large are not sent, and that is said at once."""
-    contents, files = (b"time,lon,lat\n", b"name\n"), refs["files"]
-    named = [{"name": name, "size": len(content)} for name, content in zip("ab", contents, strict=True)]
-    refs["city"].value = "Your own files"
-    files._take(files, {"files": named}, [])
-    for k, content in enumerate(contents):
-        for piece in (content[:3], content[3:]):
-            assert files.value == ()
-            files._take(files, {"file": k}, [memoryview(piece)])
-    files._take(files, {"done": True}, [])
-    assert [file["content"] for file in files.value] == [*contents]
-    assert (files.count, refs["message"].value) == (2, "")
-    files._take(files, {"files": [{"name": "c.csv", "size": 201 * 2**20}]}, [])
-    assert files.count == 0
-    files._take(files, {"done": True}, [])
-    for _ in range(2):
-        assert "Files may have at most 200 MB together; got 201.0 MB" in refs["message"].value
-        refs["read"].click()
-    files.most, files.value = 10, ()
-    files._take(files, {"files": named}, [])
-    files._take(files, {"file": 0}, [memoryview(b"more than was said")])  # by a page that is not ours
-    assert files._files[0]["content"].getvalue() == b""
-    files.most = _uploads.MOST_MB * 2**20
-
-
-def test_a_bar_says_how_long_it_will_be(monkeypatch):
-    now = iter([0.0, 0.0, 1.0, 100.0, 200.0, 200.0, 210.0])
-    monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
-    bar = _widgets.Bar("Searching")
-    with bar:
-        bar.tell(1, 100)
-        assert bar.description == "Searching"  # too early to say
-        bar.tell(10, 100)
-        assert bar.description == "Searching, about 15 min left"
-        bar.tell(1, 10)
-        bar.tell(0, 3)  # another part of the work begins
-        assert (bar.description, bar.value) == ("Searching", 0)
 
 
 @pytest.mark.parametrize("what", ["sites.csv", "atoms.csv", "my_stations.csv"])
@@ -504,58 +430,6 @@ def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
         assert form["figures"].value == before
 
 
-def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form, shared):
-    calls, stations = eo.datasets.practice_calls()
-    options = {"speed_kmh": "30", "detour": "1.5", "turnout_times": "2", "service_times": "33", "cell_km": "2",
-               "hours": "7-19", "weekdays": "Mon-Fri", "today": f"{stations['name'][1]}, {stations['name'][0]}",
-               "name": "Town"}  # fmt: skip
-    for name, text in options.items():
-        form[name].value = text
-    form["drop_repeats"].value = form["skip_empty_days"].value = True
-    form["again"].click()
-    assert "Read Town" in form["message"].value
-    demand = eo.calls.aggregate_calls(
-        calls.without_repeats(), stations.drop(columns=["turnout_min", "service_min"], errors="ignore"), cell_km=2,
-        empty_days="missing",
-    )  # fmt: skip
-    city = demand.city(
-        speed_kmh=30, detour=1.5, turnout_times=2, service_times=33, hours=range(7, 19), weekdays=range(5)
-    )
-    made = shared.bench.city
-    assert made.travel_times == pytest.approx(city.travel_times)
-    assert made.arrival_rates == pytest.approx(city.arrival_rates)
-    assert ((made.turnout_times.max(), made.mean_service_time), shared.bench.today) == ((2, pytest.approx(33)), (1, 0))
-    assert form["units"].value == 2
-    row = shared.bench.scenarios()[0]
-    assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
-    assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
-
-
-def test_a_station_may_have_several_units(refs):
-    refs["city"].value = "Random grid city"
-    refs["sites_count"].value = 5
-    most = refs["units"].max
-    refs["colocation"].value = True
-    assert refs["units"].max > most == 5
-    refs["units"].value = 8
-    assert cells(refs["figures"])["units"] == ["8"] * len(cells(refs["figures"])["units"])
-    assert "3 of the units do not improve the p-median" in refs["figures"].value
-    refs["search"].click()
-    refs["wait"]()
-    refs["optimum"].click()
-    assert sum(field.value for field in refs["sites"]) == 8
-    place = max(range(5), key=lambda k: refs["sites"][k].value)
-    had = refs["sites"][place].value
-    refs["map"].press(place)  # all units are placed: it takes them away
-    assert refs["sites"][place].value == 0
-    for _ in range(had):
-        refs["map"].press(place)
-    assert refs["sites"][place].value == had
-    refs["colocation"].value = False
-    assert refs["units"].value == refs["units"].max == 5
-    assert cells(refs["figures"])["units"] == ["5"] * len(cells(refs["figures"])["units"])
-
-
 def test_a_day_is_planned(refs):
     refs["city"].value = "Practice town"
     refs["units"].value = 2
@@ -568,26 +442,93 @@ def test_a_day_is_planned(refs):
     assert "read a log of calls as your own city" in refs["plan_message"].value
 
 
-def test_the_map_shows_the_roads_that_were_read_and_tells_the_city_apart(shared, refs):
-    """A grid of streets as OpenStreetMap has them; as the load rises, each colour still has its share of the atoms."""
+def test_files_that_are_too_large_are_not_sent(refs):
+    """As emsopt/panels/files.js tells before it sends; pieces of more than was said come from a page that is not ours."""
+    files = refs["files"]
+    refs["city"].value = "Your own files"
+    files._take(files, {"files": [{"name": "c.csv", "size": 201 * 2**20}]}, [])
+    files._take(files, {"done": True}, [])
+    refs["read"].click()
+    assert "Files may have at most 200 MB together; got 201.0 MB" in refs["message"].value
+    files.most, files.value = 10, ()
+    files._take(files, {"files": [{"name": "c.csv", "size": 4}]}, [])
+    files._take(files, {"file": 0}, [memoryview(b"more than was said")])
+    assert files._files[0]["content"].getvalue() == b""
+    files.most = _uploads.MOST_MB * 2**20
+
+
+def test_options_of_an_own_city_make_the_city_that_the_package_makes(form, shared):
     calls, stations = eo.datasets.practice_calls()
-    west, east = stations["lon"].min() - 0.05, stations["lon"].max() + 0.05
-    south, north = stations["lat"].min() - 0.05, stations["lat"].max() + 0.05
-    spots = [(k, west + (east - west) * (k % 8) / 7, south + (north - south) * (k // 8) / 7) for k in range(64)]
-    nodes = "".join(f"<node id='{k + 1}' lon='{x}' lat='{y}'/>" for k, x, y in spots)
-    rows = [[8 * k + j + 1 for j in range(8)] for k in range(8)]
-    street = "<way id='{}'>{}<tag k='highway' v='residential'/></way>"
-    lines = [*rows, *zip(*rows, strict=True)]
-    ways = [street.format(100 + k, "".join(f"<nd ref='{n}'/>" for n in line)) for k, line in enumerate(lines)]
-    files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
-    opened = _uploads.city_from_uploads(
-        upload(files | {"town.osm": f"<osm version='0.6'>{nodes}{''.join(ways)}</osm>"}), drop_repeats=True
+    given = {"speed_kmh": 30, "detour": 1.5, "turnout_times": 2, "service_times": 33}
+    today = f"{stations['name'][1]}, {stations['name'][0]}"
+    more = {"cell_km": "2", "hours": "7-19", "weekdays": "Mon-Fri", "today": today, "name": "Town"}
+    for name, value in (given | more).items():
+        form[name].value = str(value)
+    form["drop_repeats"].value = form["skip_empty_days"].value = True
+    form["again"].click()
+    assert "Read Town" in form["message"].value
+    plain = stations.drop(columns=["turnout_min", "service_min"], errors="ignore")
+    demand = eo.calls.aggregate_calls(calls.without_repeats(), plain, cell_km=2, empty_days="missing")
+    city, made = demand.city(**given, hours=range(7, 19), weekdays=range(5)), shared.bench.city
+    for name in ("travel_times", "arrival_rates", "turnout_times", "service_times"):
+        assert getattr(made, name) == pytest.approx(getattr(city, name))
+    assert (shared.bench.today, form["units"].value) == ((1, 0), 2)
+    row = shared.bench.scenarios()[0]
+    assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
+    assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
+
+
+@pytest.mark.parametrize(("sites", "units", "proven"), [(6, 3, True), (30, 13, False)])
+def test_a_search_proves_what_it_found_or_says_that_it_is_the_best_found(refs, sites, units, proven):
+    refs["city"].value = "Random grid city"
+    refs["sites_count"].value, refs["units"].value = sites, units
+    if not proven:
+        assert "Optimum: not searched yet" in refs["figures"].value
+        assert "too many deployments" in tab(refs, "alternatives", "Alternatives").value
+        refs["optimum"].click()
+        assert "no optimum yet" in refs["answer"].value
+    refs["search"].click()
+    refs["wait"]()
+    assert ("proven by enumeration" in refs["figures"].value) == (">optimum<" in refs["figures"].value) == proven
+    assert (
+        ("no single move improves it" in refs["figures"].value) == (">best found<" in refs["figures"].value) != proven
     )
-    shared._show(opened)
-    page = shared.refs["map"].page
-    assert len(page.scene["streets"]["courses"]) >= 16
-    for load in (0.5, 3):
-        shared.refs["load"].value = load
-        view = next(view for view in shared.refs["map"].views if view["name"] == "yours")
-        shades = np.histogram(view["columns"][0]["values"], view["classes"]["edges"])[0]
-        assert shades.max() < 0.5 * opened.city.n_atoms, load
+    means = [float(text) for text in cells(refs["figures"])["mean response (min)"]]
+    assert means[1] <= means[2]
+
+
+def test_a_station_may_have_several_units(refs):
+    refs["city"].value = "Random grid city"
+    refs["sites_count"].value = 5
+    most = refs["units"].max
+    refs["colocation"].value = True
+    assert refs["units"].max > most == 5
+    refs["units"].value = 8
+    assert set(cells(refs["figures"])["units"]) == {"8"}
+    assert "3 of the units do not improve the p-median" in refs["figures"].value
+    place = max(range(5), key=lambda k: refs["sites"][k].value)
+    had = refs["sites"][place].value
+    refs["map"].press(place)  # all units are placed: it takes them away
+    assert refs["sites"][place].value == 0
+    for _ in range(had):
+        refs["map"].press(place)
+    assert refs["sites"][place].value == had
+    refs["colocation"].value = False
+    assert refs["units"].value == refs["units"].max == 5
+
+
+def test_the_map_shows_the_roads_that_were_read(shared, refs):
+    """A grid of streets as OpenStreetMap has them, around the practice town's stations."""
+    calls, stations = eo.datasets.practice_calls()
+    low, high = (stations[["lon", "lat"]].agg(end).to_numpy() for end in ("min", "max"))
+    places = [low - 0.05 + (high - low + 0.1) * (k // 6, k % 6) / 5 for k in range(36)]
+    nodes = "".join(f"<node id='{k + 1}' lon='{x}' lat='{y}'/>" for k, (x, y) in enumerate(places))
+    rows = np.arange(1, 37).reshape(6, 6)
+    way = "<way id='{}'>{}<tag k='highway' v='residential'/></way>"
+    ways = "".join(
+        way.format(99 + k, "".join(f"<nd ref='{n}'/>" for n in line)) for k, line in enumerate([*rows, *rows.T])
+    )
+    files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
+    files["town.osm"] = f"<osm version='0.6'>{nodes}{ways}</osm>"
+    shared._show(_uploads.city_from_uploads(upload(files), drop_repeats=True))
+    assert len(shared.refs["map"].page.scene["streets"]["courses"]) >= 12

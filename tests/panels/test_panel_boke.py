@@ -48,15 +48,6 @@ def test_the_next_point_is_boke_s(shared):
     assert float(figure(shared, "bandwidth h")) == pytest.approx(0.1 * 5**-0.2, abs=1e-4)
 
 
-def test_much_noise_sends_it_to_the_emptiest_place(shared):
-    shared.refs["restart"].click()
-    shared.refs["scale"].value, shared.refs["noise"].value = 0.1, 10.0
-    grid = np.linspace(0, 1, 501)
-    gap = np.abs(grid[:, None] - shared.refs["told"]()[:, 0]).min(axis=1)
-    x = float(figure(shared, "next"))
-    assert np.abs(x - shared.refs["told"]()[:, 0]).min() > 0.9 * gap.max()
-
-
 def test_it_stops_at_sixty_points_and_says_so():
     panel = panels.boke_panel(rng=0)
     for _ in range(6):

@@ -61,19 +61,6 @@ def test_the_walk_is_the_cheapest_of_all(seed, hours, most, colocation, pinned):
         assert all(apart[a, b] <= most for a, b in pairwise([*walk.states, walk.states[0]]))
 
 
-def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
-    monkeypatch.setattr(_plan_search, "MOST_PARTS", 0)
-    cities = shifted(TOWN, 4, strength=4, rng=3)
-    result = hourly_plan(cities, 2, 1)
-    assert np.isfinite(result.lower_bound)
-    monkeypatch.undo()
-    best = hourly_plan(cities, 2, 1)
-    assert best.proven
-    assert result.lower_bound <= best.value <= result.value + 1e-9
-    if not result.proven:
-        assert "within" in result.message
-
-
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_a_plan_is_the_best_sequence_of_deployments(evaluator):
     """Brute force over all sequences of three hours, each deployment evaluated by itself."""
@@ -110,42 +97,6 @@ def test_more_moves_are_never_worse_and_bounds_hold():
         assert p.free_value <= p.value + 1e-9
 
 
-def test_moves_are_few_between_other_places_and_short():
-    result = hourly_plan([TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3)  # one deployment is all
-    assert result.moves.sum() == 0
-    result = hourly_plan([TOWN] * 5, 2, 2)
-    assert (result.moves.sum(), len(result.changes())) == (0, 0)
-    # St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same.
-    city = eo.datasets.load_st_paul()
-    result = hourly_plan([city.scaled(x) for x in (0.5, 2.0)], 3, 1)
-    assert result.proven
-    groups = city.twin_groups[result.sites]
-    for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
-        assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
-    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
-    assert _plan_search.moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
-
-
-def test_the_list_of_changes_leads_from_one_hour_to_the_next():
-    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
-    result = hourly_plan(dict(zip("abcdef", cities, strict=True)), 3, 2)
-    changes = result.changes()
-    assert len(changes) == result.moves.sum() > 0
-    frame = result.to_frame()
-    names = [set(text.split("; ")) for text in frame["sites"]]
-    for k, label in enumerate("abcdef"):
-        mine = changes[changes["hour"] == label]
-        assert names[k] == (names[k - 1] - set(mine["from"])) | set(mine["to"])
-    assert "at most 2 moves" in repr(result)
-
-
-def test_pinned_sites_stay_and_closed_ones_get_no_unit():
-    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 5, rng=7)
-    result = hourly_plan(cities, DeploymentSpace(cities[0], 3, pinned=[2], closed=[0, 5]), 2)
-    assert (result.sites == 2).any(axis=1).all()
-    assert not np.isin(result.sites, [0, 5]).any()
-
-
 def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
     """A selection of candidates, where all deployments are known to compare with."""
     cities = shifted(eo.datasets.grid_city(n_sites=10, units=4, rng=8, size=6), 6, strength=1, rng=9)
@@ -178,3 +129,29 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
 )
 def test_what_cannot_be_planned_is_refused(cities, options, words):
     refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)
+
+
+def test_the_list_of_changes_leads_from_one_hour_to_the_next_and_pinned_sites_stay():
+    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
+    space = DeploymentSpace(cities[0], 3, pinned=[2], closed=[0, 5])
+    result = hourly_plan(dict(zip("abcdef", cities, strict=True)), space, 2)
+    changes = result.changes()
+    assert len(changes) == result.moves.sum() > 0
+    names = [set(text.split("; ")) for text in result.to_frame()["sites"]]
+    for k, label in enumerate("abcdef"):
+        mine = changes[changes["hour"] == label]
+        assert names[k] == (names[k - 1] - set(mine["from"])) | set(mine["to"])
+    assert (result.sites == 2).any(axis=1).all()
+    assert not np.isin(result.sites, [0, 5]).any()
+
+
+def test_moves_are_few_between_other_places_and_short():
+    assert hourly_plan([TOWN] * 5, 2, 2).moves.sum() == 0
+    # St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same.
+    city = eo.datasets.load_st_paul()
+    result = hourly_plan([city.scaled(x) for x in (0.5, 2.0)], 3, 1)
+    groups = city.twin_groups[result.sites]
+    for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
+        assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
+    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
+    assert _plan_search.moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]

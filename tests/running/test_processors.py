@@ -30,14 +30,6 @@ def points(method, **options):
     return run.history["x"].tolist(), run.fun
 
 
-def plays(method, **options):
-    problem = eo.problems.hartmann_control("cheap", 0.02)
-    run = eo.optimizers.bocvs(
-        problem, method, budget=12, rng=0, callback=lambda learner: len(learner.plays) == 30, **options
-    )
-    return run.history[["set", "x"]].to_numpy().tolist(), float(run.history["simple_regret"].iloc[-1])
-
-
 def services(method, **options):
     """A problem whose uncontrolled variables have a scale that every processor finds for itself."""
     run = eo.optimizers.bocvs(eo.problems.ems_control(), method, budget=8, rng=0, **options)
@@ -54,8 +46,6 @@ CASES = {  # how a run is made, and by how much its result (smaller is better) m
     "gp-pm": (deployments, 0.05),
     "sparbl": (deployments, 0.15),
     "boke-auto": (points, 0.01),
-    "gp-ucb": (points, 0.01),
-    "ucb-psq": (plays, 0.2),
     "unknown-cost": (services, 0.1),
     "gp-ts-joint": (paths, 8.0),
 }

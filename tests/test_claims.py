@@ -208,48 +208,6 @@ def test_the_readme_and_the_page_of_claims_have_the_counts_of_the_register(scrip
     assert f"| all | {len(CLAIMS)} | {distinct} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in page
 
 
-# Decimals, percentages, and whole numbers from 1,000 on. Smaller ones are too common to be anybody's.
-FIGURE = re.compile(r"(?<![\w.,/-])(\d+(?:\.\d+)?(?= ?%| per cent)|\d{1,3}(?:,\d{3})+|\d+\.\d+|\d{4,})(?![\d.]*\d)")
-NOTEBOOKS = {"00": "server", "01": "server", "02": "server", "03": "navigation", "04": "bocvs", "05": "boke"}
-
-
-def figures(text):
-    """Return the figures in a text, without commas between thousands."""
-    return {figure.replace(",", "") for figure in FIGURE.findall(text)}
-
-
-def figures_of(papers):
-    """Return the figures that the papers claim, but for those that we only take over: settings, sizes."""
-    claims = CLAIMS[CLAIMS["paper"].str.startswith(papers)]
-    taken_over = claims["theirs"] == claims["ours"]
-    ours, theirs = (set().union(*map(figures, claims["theirs"][part])) for part in (taken_over, ~taken_over))
-    return theirs - ours
-
-
-def repetitions(text, papers):
-    """Return the sentences that attribute a number to a paper although the register has it."""
-    text = re.sub(r"```.*?```|<!-- claims.*?<!-- end of claims -->", "", text, flags=re.DOTALL)
-    sentences = [
-        s for s in re.split(r"(?<=[.!?:])\s+|\n\n", text) if re.search(r"paper|version|prints?\b", s, re.IGNORECASE)
-    ]
-    return [s for s in sentences if figures_of(papers) & figures(s)]
-
-
-@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
-def test_prose_quotes_the_register_instead_of_repeating_numbers():
-    """In the README, the site and the notebooks; each notebook on a paper shows its claims."""
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        assert repetitions(page.read_text("utf-8"), "") == [], page.name
-    for number, papers in NOTEBOOKS.items():
-        (file,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
-        cells = json.loads(file.read_text("utf-8"))["cells"]
-        prose, code = (
-            "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == k) for k in ("markdown", "code")
-        )
-        assert repetitions(prose, papers) == [], file.name
-        assert re.search(rf'load_claims\(("{papers}|\))', code), file.name
-
-
 def test_the_site_has_every_claim_and_a_quoted_one_that_is_gone_is_named(script):
     claims = script("docs/_claims.py")
     assert claims.quoted(["navigation | Table 2"]).count("<tr data-verdict") == 1

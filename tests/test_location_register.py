@@ -1,7 +1,7 @@
 """Numbers of the register's rows on server locations that come from the stored studies, computed again from them.
 
-Each test has the numbers of a row in the order in which the register prints them. A row whose study has changed fails here. Before numbers
-of a method are quoted, some of its stored runs are played again, so that a row whose method is broken fails here too.
+Each test has the numbers of a row in the order in which the register prints them. A row whose study has changed fails
+here, and a method that plays its stored runs otherwise in `test_played_again.py`.
 """
 
 import math
@@ -26,48 +26,7 @@ OURS = ["gp-pm-literal", "gp-pm", "sparbl"]  # in the order of the rows
 
 
 @pytest.fixture(scope="module")
-def played():
-    """Stored runs, played again: they end at the optimum as they did, with other processors a little sooner or later.
-
-    Four cities of ten sites, in at most 1.2 times the evaluations of the slowest of ten stored runs (random search:
-    in two of ten); St. Paul's late responses, where GP-pM needs its scale; and a busy St. Paul.
-    """
-    runs = {
-        "grid": study.outcomes(eo.datasets.load_study("location_grid")),
-        "late": study.outcomes(eo.datasets.load_study("location_late")),
-        "tables": study.outcomes(eo.datasets.load_study("location_tables")),
-    }
-    cases = []
-    for method in ("gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "bocs", "genetic"):
-        stored = runs["grid"].query("n_sites == 10 and method == @method")
-        assert stored["reached"].all()
-        for row in stored.itertuples():
-            if row.seed in (1, 2, 4, 5):
-                case = {"part": "grid", "run": 0, "method": method, "n_sites": 10, "units": 5, "seed": row.seed}
-                cases.append(
-                    (case, row, eo.datasets.grid_city(10, 5, 0.5, rng=row.seed), 5, 1.2 * stored["evaluations"].max())
-                )
-    city = eo.datasets.load_st_paul()
-    for row in (
-        runs["late"].query("method == 'gp-pm' and version == 'embedded' and minutes == 8 and run < 2").itertuples()
-    ):
-        case = {"part": "late", "run": row.run, "method": "gp-pm", "version": "embedded", "minutes": 8.0}
-        cases.append((case, row, city, 9, 100))
-    table = runs["tables"].query("table == 1 and row == 0.5 and version == 'embedded' and run < 2")
-    for row in table[table["method"].isin(["sparbl", "gp-pm"])].itertuples():
-        names = {"version": "embedded", "table": 1, "row": 0.5}
-        case = {"part": "tables", "run": row.run, "method": row.method, **names}
-        cases.append((case, row, city.with_offered_load(0.5, 9), 9, 100))
-    for case, row, at, units, most in cases:
-        assert row.reached
-        metric = ("late", 8.0) if case["part"] == "late" else "mean_response"
-        objective, goal = eo.Objective(at, units, "approximate", metric), row.best_known + 1e-7
-        run = eo.minimize(objective, row.method, budget=int(most), rng=study.seed_of(case), target=goal)
-        assert run.fun <= goal, f"{case} missed the optimum, {row.best_known}, by {run.fun - row.best_known:.4f}"
-
-
-@pytest.fixture(scope="module")
-def ends(played):
+def ends():
     """How each stored run in a random city ended; ``p-median`` is the gap of its deployment."""
     stored = eo.datasets.load_study("location_grid")
     assert stored["evaluation"].max() == 120
@@ -85,7 +44,7 @@ def gaps(ends):
 
 
 @pytest.fixture(scope="module")
-def st_paul(played):
+def st_paul():
     stored = eo.datasets.load_study("location_st_paul")
     assert stored["evaluation"].max() == 100
     return study.outcomes(stored).groupby(["method", "version"])
@@ -131,7 +90,6 @@ def test_panels_of_figure_3_and_of_version_ones_figure_2(ends, gaps, k, claim):
     claim(V1, f"Figure 2({'abcdef'[k]})", pairs[0], 10, *pairs[1:])
 
 
-@pytest.mark.usefixtures("played")
 def test_curves_break_after_the_random_start(claim):
     runs = eo.datasets.load_study("location_grid").set_index(["n_sites", "units", "seed", "method", "evaluation"])
     best = runs["best"].unstack().ffill(axis=1)
@@ -274,7 +232,6 @@ def test_medians_of_st_paul(st_paul, median_of, gaps, claim):
     assert medians.loc[printed, "published"] < rivals["published"].min()
 
 
-@pytest.mark.usefixtures("played")
 def test_tables_and_late_responses(claim):
     objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate", ("late", 8.0))
     for literal in (True, False):  # kernel (13) has a variance of at least 2; our factor in front of it suits fractions

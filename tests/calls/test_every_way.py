@@ -80,21 +80,31 @@ def test_times_of_day_belong_to_the_call(form, frame):
 
 # -- dates and times ----------------------------------------------------------------------------------------------
 
-MOMENTS = {
-    "UTC": ("%Y-%m-%d %H:%M:%S UTC", "UTC"),
-    "GMT and a name": ("%a %b %d %Y %H:%M:%S GMT-0500 (Central Daylight Time)", "as written"),
-    "ctime": ("%a %b %d %H:%M:%S %Y", "local"),
-    "date": ("%a %b %d %H:%M:%S CDT %Y", "as written"),
-    "RFC 2822": ("%a, %d %b %Y %H:%M:%S -0500", "as written"),
-    "a zone": ("%Y-%m-%d %H:%M:%S CST", "as written"),
+
+LAYOUTS = {
+    "local": [
+        *(
+            "%m/%d/%Y %I:%M:%S %p",
+            "%d/%m/%Y %H:%M:%S",
+            "%d.%m.%Y %H:%M:%S",
+            "%d-%b-%Y %H:%M:%S",
+            "%Y %b %d %I:%M:%S %p",
+        ),
+        *("%B %d, %Y %H:%M:%S", "%Y%m%d%H%M%S", "%Y-%m-%d %I:%M:%S%p", "%a %d %b %Y, %H:%M:%S", "%d%b%Y:%H:%M:%S"),
+        *("%b %d %Y %I:%M:%S %p", "%a %b %d %H:%M:%S %Y"),
+    ],
+    "UTC": ["%Y-%m-%d %H:%M:%S UTC"],
+    "as written": [
+        *("%a %b %d %Y %H:%M:%S GMT-0500 (Central Daylight Time)", "%a %b %d %H:%M:%S CDT %Y"),
+        *("%a, %d %b %Y %H:%M:%S -0500", "%Y-%m-%d %H:%M:%S CST"),
+    ],
 }
 
 
-@pytest.mark.parametrize("form", MOMENTS)
+@pytest.mark.parametrize(("layout", "clock"), [(layout, clock) for clock in LAYOUTS for layout in LAYOUTS[clock]])
 @SLOW
 @given(frame=logs())
-def test_moments_with_offsets(form, frame):
-    layout, clock = MOMENTS[form]
+def test_moments(layout, clock, frame):
     written = frame.assign(**{role: frame[role].dt.strftime(layout) for role in ("time", *STAMPS)})
     log = ec.read_calls(written)
     same(log, frame)

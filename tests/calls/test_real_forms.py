@@ -283,24 +283,6 @@ def test_wrong_stamps_do_not_break_reading_and_are_found():
 
 # -- dates --------------------------------------------------------------------------------------------------------
 
-FORMATS = [
-    "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S", "%Y %b %d %I:%M:%S %p", "%B %d, %Y %H:%M:%S",
-    "%Y%m%d%H%M%S", "%Y-%m-%d %I:%M:%S%p", "%a %d %b %Y, %H:%M:%S", "%d%b%Y:%H:%M:%S", "%b %d %Y %I:%M:%S %p",
-]  # fmt: skip
-
-
-@given(
-    st.lists(st.datetimes(datetime.datetime(2001, 1, 1), datetime.datetime(2068, 1, 1)), min_size=1, max_size=5),
-    st.sampled_from(FORMATS),
-)
-@settings(max_examples=40, deadline=None)
-def test_every_form_gives_the_moment_that_was_written(moments, layout):
-    """Independently: `strftime` writes what is read. A last cell tells which of day and month comes first."""
-    moments = [moment.replace(microsecond=0) for moment in [*moments, moments[0].replace(day=28)]]
-    frame = pd.DataFrame({"time": [moment.strftime(layout) for moment in moments], "lon": -93.1, "lat": 44.9})
-    order = np.argsort(moments, kind="stable")
-    assert [t.item() for t in ec.read_calls(frame).times] == [moments[k] for k in order]
-
 
 @given(
     st.lists(st.dates(datetime.date(2015, 1, 1), datetime.date(2016, 1, 1)), min_size=1, max_size=8),

@@ -1,7 +1,6 @@
 """What the command says about a log with stamps: days held out, recorded times, who today is, gains, assumptions."""
 
 import io
-import json
 from contextlib import redirect_stdout
 from html import escape
 from pathlib import Path
@@ -112,19 +111,6 @@ def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_do
     assert len(page.calls) < len(uploads.city_from_uploads(contents, cell_km=3.0).log.calls)
 
 
-def test_how_sure_a_gain_is_uses_the_areas_that_are_named(files, tmp_path):
-    pytest.importorskip("shapely")
-    features, areas = [], tmp_path / "wards.geojson"
-    for ward, low, high in (("west", -0.2, 0.05), ("east", 0.05, 0.3)):
-        ring = [[low, 44.8], [high, 44.8], [high, 45.2], [low, 45.2], [low, 44.8]]
-        geometry = {"type": "Polygon", "coordinates": [ring]}
-        features.append({"type": "Feature", "properties": {"name": "same", "ward": ward}, "geometry": geometry})
-    areas.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    options = ["--areas", str(areas), "--area-name", "ward", "--reach", "9", "--hold-out", "0"]
-    assert main(["city", *files, *options, "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
-    assert pd.read_csv(tmp_path / "o" / "gains_by_atom.csv")["atom"].tolist() == ["west", "east"]
-
-
 def test_a_stamp_that_is_not_recognised_is_suggested(files, frames, tmp_path, capsys):
     frames[0].rename(columns={"on_scene": "T_ARR at"}).to_csv(tmp_path / "calls.csv", index=False)
     options = [(str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", "--units", "2", "--evaluator", "approximate"]
@@ -176,7 +162,7 @@ def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, fram
     np.testing.assert_allclose(written["today"], as_recorded(today, step), rtol=1e-6)
     for said in (
         f"unrounded times of 8 min or more as late: {today.late_fraction(8.0):.1%} of today's",
-        f"10 of {frames[0]['on_scene'].notna().sum():,} calls got no unit: they are left out",
+        f"10 of {len(frames[0]):,} calls got no unit: they are left out",
         "20 calls got a unit that the log does not name: they count as calls like all others.",
         "Today: 6 units at 4 stations, by the units in the log.",
         "The log names 8 units; the homes of 7 are known by the",

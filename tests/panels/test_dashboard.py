@@ -139,84 +139,6 @@ def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
     assert ticked(refs) == [only]  # the last unit stays
 
 
-def test_scenarios_are_collected_and_saved(refs, st_paul):
-    refs["label"].value = "=1+1"
-    refs["add"].click()
-    refs["label"].value = ""
-    refs["load"].value = 2.0
-    table, made = saved_table(refs), links(refs)
-    assert refs["scenarios"].value.count("<tr>") == 7
-    assert list(made) == ["scenarios.csv", "map.html", "deployments.png"]
-    assert table["scenario"].unique().tolist() == ["'=1+1", "scenario 2"]
-    assert table["calls_per_hour"][3] == pytest.approx(2 * st_paul.total_rate, rel=1e-9)
-    best = exact_hypercube(st_paul, st_paul.sites_named(table["sites"][1].split("; ")))
-    assert table["mean_response_min"][1] == pytest.approx(best.mean_response)
-    assert made["map.html"].startswith(b"<!doctype html>")
-    assert made["deployments.png"].startswith(b"\x89PNG")
-    refs["load"].value = 1.0
-    assert refs["links"].value == ""  # they would no longer be of what is shown
-    refs["empty"].click()
-    assert refs["scenarios"].value == ""
-
-
-def test_every_table_says_the_gain_over_the_baseline(refs, st_paul):
-    """Today's deployment is one's own at the time of the click; gains are differences of what the table shows."""
-    refs["evaluator"].value = "approximate"
-    today = sorted([*ticked(refs)[:8], next(site for site in range(17) if site not in ticked(refs))])
-    for site in range(17):
-        refs["sites"][site].value = site in today
-    refs["keep"].click()
-    assert refs["baseline"].value == "today"
-    refs["p_median"].click()
-    values = [eo.evaluators.approximate_hypercube(st_paul, sites) for sites in (
-        today, p_median(st_paul, 9).sites, evaluate_all(st_paul, 9, "approximate").best_sites, p_median(st_paul, 9).sites
-    )]  # fmt: skip
-    now = values[0]
-    shown = cells(refs["figures"])
-    assert shown["gain over today (min)"] == [f"{now.mean_response - e.mean_response:+.3f}" for e in values]
-    late = [f"{100 * (now.late_fraction(8.0) - e.late_fraction(8.0)):+.2f}" for e in values]
-    assert shown["gain over today, points of 8 min or more"] == late
-    first = next(iter(cells(tab(refs, "alternatives", "Alternatives")).values()))
-    assert first[1] == shown["gain over today (min)"][2]
-    refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
-    table = saved_table(refs, index_col="deployment")
-    assert (set(table["baseline"]), table.loc["today", "gain_min"]) == ({"today"}, 0)
-    assert set(table["pinned"]) == {st_paul.site_names[8]}
-    assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
-    refs["city"].value = "Practice town"
-    assert saved_table(refs).iloc[-1][["speed_kmh", "detour"]].tolist() == [40, 1.3]
-
-
-def test_ones_own_deployment_follows_the_fleet(refs, st_paul):
-    refs["units"].value = 12
-    assert ticked(refs) == p_median(st_paul, 12).sites.tolist()
-    refs["sites"][ticked(refs)[0]].value = False  # now it is one's own
-    mine = set(ticked(refs))
-    assert "You placed 11 of 12 units" in refs["answer"].value
-    refs["units"].value = 14
-    assert len(ticked(refs)) == 14
-    assert mine <= set(ticked(refs))
-    refs["units"].value = 4
-    assert (len(ticked(refs)), cells(refs["figures"])["units"]) == (4, ["4", "4", "4"])
-
-
-def test_a_city_opens_with_a_fleet_that_carries_its_load(refs):
-    """5,000 calls of an hour in a week: 30 calls at once, more than the 25 stations, and a fleet slider to all of them."""
-    times = pd.date_range("2025-03-03", periods=5000, freq="2min")
-    frame = pd.DataFrame({"time": times, "lon": -30.0, "lat": 45.0, "service_min": 60})
-    frame.loc[::2, "lon"] = -30.05
-    stations = "name,lon,lat\n" + "".join(f"s{k},{-30 + k / 1000},45\n" for k in range(25))
-    read(refs, {"calls.csv": frame[::8].to_csv(index=False), "stations.csv": stations})
-    assert refs["units"].value == 13  # 3.75 calls at once, units busy for at most 30 % of the time
-    assert refs["units"].max == 25
-    assert "Turnout is assumed to take 1.5 min" in refs["message"].value
-    refs["units"].value = 4
-    assert re.search(r"4 units lose \d+% of the calls; the load needs 13", refs["answer"].value)
-    read(refs, {"calls.csv": frame.to_csv(index=False), "stations.csv": stations})
-    assert refs["units"].value == 25
-    assert "the load needs" in refs["answer"].value
-
-
 def test_a_search_can_be_cancelled(refs):
     refs["load"].value = 1.5
     before = refs["figures"].value
@@ -342,43 +264,6 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
         shared.refs["city"].value = "St. Paul"
         counts.append(len(widget._instances))
     assert counts[0] == counts[1] == counts[2]
-
-
-def malformed():
-    """Yield what is wrong and the files; what cells may hold is tested where tables are read."""
-    stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
-    yield "nothing", {}
-    yield "foreign file", CITY | {"notes.txt": "hello"}
-    yield "three files", LOG | {"other.csv": "a,b\n"}
-    yield "one log twice", LOG | {"more_calls.csv": calls}
-    yield "logs of two clocks", LOG | {"more_calls.csv": calls.replace(":05", ":05Z").replace(":00", ":00Z")}
-    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": stations}
-    yield "no log", {"a.csv": stations, "b.csv": stations}
-    for files in (CITY, LOG):
-        for name in files:
-            yield f"without {name}", {key: text for key, text in files.items() if key != name}
-        yield f"empty {name}", files | {name: ""}
-    yield "ragged", LOG | {"my_calls.csv": calls + "1,2,3,4,5\n"}
-    yield "no longitude", LOG | {"my_stations.csv": stations.replace("lon", "long way")}
-    yield "rate below 0", CITY | {"atoms.csv": CITY["atoms.csv"].replace("a,1", "a,-1")}
-    yield "no service times", CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")}
-    yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
-    rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
-    yield "too many sites", CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"}
-
-
-def test_malformed_uploads_give_clear_messages(refs):
-    read(refs, CITY)
-    refs["refuse_bad"].value, figures = True, refs["figures"].value
-    for what, files in malformed():
-        read(refs, files)
-        text = re.sub("<.*?>", "", refs["message"].value)
-        assert 25 < len(text) < (1100 if what == "a long line" else 700), (what, text)
-        assert not text.startswith("Read "), (what, text)
-        assert tempfile.gettempdir() not in text, (what, text)
-        assert "service_times=" not in text, what  # there is no code to write that into
-        assert refs["figures"].value == figures, what  # the city before stays
-    refs["refuse_bad"].value = False
 
 
 # -- all options of an own city ------------------------------------------------------------------------------------
@@ -532,3 +417,84 @@ def test_the_map_shows_the_roads_that_were_read(shared, refs):
     files["town.osm"] = f"<osm version='0.6'>{nodes}{ways}</osm>"
     shared._show(_uploads.city_from_uploads(upload(files), drop_repeats=True))
     assert len(shared.refs["map"].page.scene["streets"]["courses"]) >= 12
+
+
+def test_scenarios_are_collected_and_saved_with_their_gain_over_the_baseline(refs, st_paul):
+    """Today's deployment is one's own at the time of the click; gains are differences of what the table shows."""
+    refs["evaluator"].value = "approximate"
+    today = sorted([*ticked(refs)[:8], next(site for site in range(17) if site not in ticked(refs))])
+    for site in range(17):
+        refs["sites"][site].value = site in today
+    refs["keep"].click()
+    assert refs["baseline"].value == "today"
+    refs["p_median"].click()
+    median, best = p_median(st_paul, 9).sites, evaluate_all(st_paul, 9, "approximate").best_sites
+    values = [eo.evaluators.approximate_hypercube(st_paul, sites) for sites in (today, median, best, median)]
+    now, shown = values[0], cells(refs["figures"])
+    assert shown["gain over today (min)"] == [f"{now.mean_response - e.mean_response:+.3f}" for e in values]
+    late = [f"{100 * (now.late_fraction(8.0) - e.late_fraction(8.0)):+.2f}" for e in values]
+    assert shown["gain over today, points of 8 min or more"] == late
+    refs["label"].value = "=1+1"
+    refs["pinned"].value, refs["closed"].value, refs["load"].value = (8,), (0, 5), 2.0
+    table, made = saved_table(refs, index_col="deployment"), links(refs)
+    assert (set(table["baseline"]), table.loc["today", "gain_min"], set(table["scenario"])) == ({"today"}, 0, {"'=1+1"})
+    assert table["calls_per_hour"].tolist() == pytest.approx([2 * st_paul.total_rate] * len(table), rel=1e-9)
+    assert set(table["pinned"]) == {st_paul.site_names[8]}
+    assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
+    assert list(made) == ["scenarios.csv", "map.html", "deployments.png"]
+    refs["load"].value = 1.0
+    assert refs["links"].value == ""  # they would no longer be of what is shown
+
+
+def test_a_fleet_carries_its_load_and_ones_own_deployment_follows_it(refs, st_paul):
+    """625 calls of an hour in a week are 3.75 at once: 13 units are busy for at most 30 % of the time."""
+    refs["units"].value = 12
+    assert ticked(refs) == p_median(st_paul, 12).sites.tolist()
+    refs["sites"][ticked(refs)[0]].value = False  # now it is one's own
+    mine = set(ticked(refs))
+    assert "You placed 11 of 12 units" in refs["answer"].value
+    refs["units"].value = 14
+    assert len(ticked(refs)) == 14
+    assert mine <= set(ticked(refs))
+    times = pd.date_range("2025-03-03", periods=5000, freq="2min")[::8]
+    frame = pd.DataFrame({"time": times, "lon": -30.0, "lat": 45.0, "service_min": 60})
+    stations = "name,lon,lat\n" + "".join(f"s{k},{-30 + k / 1000},45\n" for k in range(25))
+    read(refs, {"calls.csv": frame.to_csv(index=False), "stations.csv": stations})
+    assert (refs["units"].value, refs["units"].max) == (13, 25)
+    refs["units"].value = 4
+    assert re.search(r"4 units lose \d+% of the calls; the load needs 13", refs["answer"].value)
+
+
+def malformed():
+    """Return what is wrong and the files; what cells may hold is tested where tables are read."""
+    stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
+    rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
+    return {
+        "nothing": {},
+        "foreign file": CITY | {"notes.txt": "hello"},
+        "one log twice": LOG | {"more_calls.csv": calls},
+        "logs of two clocks": LOG | {"more_calls.csv": calls.replace(":05", ":05Z").replace(":00", ":00Z")},
+        "spreadsheet": {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": stations},
+        "no log": {"a.csv": stations, "b.csv": stations},
+        "one file": {"my_calls.csv": calls},
+        "empty": CITY | {"atoms.csv": ""},
+        "ragged": LOG | {"my_calls.csv": calls + "1,2,3,4,5\n"},
+        "no longitude": LOG | {"my_stations.csv": stations.replace("lon", "long way")},
+        "no service times": CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")},
+        "a long line": LOG | {"my_calls.csv": ";" * 100_000 + "\n"},
+        "too many sites": CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"},
+    }
+
+
+def test_malformed_uploads_give_clear_messages(refs):
+    read(refs, CITY)
+    refs["refuse_bad"].value, figures = True, refs["figures"].value
+    for what, files in malformed().items():
+        read(refs, files)
+        text = re.sub("<.*?>", "", refs["message"].value)
+        assert 25 < len(text) < 1100, (what, text)
+        assert not text.startswith("Read "), (what, text)
+        assert tempfile.gettempdir() not in text, (what, text)
+        assert "service_times=" not in text, what  # there is no code to write that into
+        assert refs["figures"].value == figures, what  # the city before stays
+    refs["refuse_bad"].value = False

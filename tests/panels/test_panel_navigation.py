@@ -36,16 +36,6 @@ def test_figures_are_those_of_the_run(net, panel):
     assert panel.runs[AGENTS["gp-ts"]].regression is None  # to save memory
 
 
-def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel, drawn):
-    refs = panel.refs
-    refs["agent"].value = "bi-ucb"
-    assert all(AGENTS[name] in refs["figures"].value for name in ("gp-ts", "bi-ucb"))
-    assert all(AGENTS[name] in refs["regret"].value for name in ("gp-ts", "bi-ucb"))
-    refs["lengthscale"].value = 0.5
-    assert AGENTS["gp-ts"] not in refs["figures"].value
-    assert AGENTS["bi-ucb"] in refs["figures"].value
-
-
 @pytest.mark.parametrize(
     ("agent", "rule", "title"),
     [

@@ -225,10 +225,10 @@ def test_options_are_those_of_the_city_of_the_fit(small_fit):
     values = [compare(fit, pair, draws=100, rng=0, **more).values for more in ({}, {"reach_km": 2})]
     assert not np.allclose(*values)
     refused("there is no option 'reach'; there are area_name, areas, cell_km", compare, fit, pair, draws=100, reach=2)
-    options = {"hours": range(8, 20), "weekdays": ["Mon", "Tue"], "cell_km": 1.0, "reach_km": 2, "turnout_times": 1.0}
+    options = {"hours": range(8, 20), "weekdays": ["Mon", "Tue"], "cell_km": 1.0, "turnout_times": 1.0}
     cities, city = drawn_cities(fit, **options), fit.city(**options)
     assert (cities.city().atom_names, cities.city().turnout_times.tolist()) == (city.atom_names, [1.0] * 4)
-    assert city.total_rate < fit.city(hours=range(8, 20), weekdays=["Mon", "Tue"]).total_rate
+    assert drawn_cities(fit, reach_km=2).city().total_rate < drawn_cities(fit).city().total_rate
     rates = np.mean([drawn.arrival_rates for drawn in cities.draws(400, 0, vary=["demand"])], axis=0)
     assert rates.sum() == pytest.approx(city.total_rate, rel=0.03)
     assert rates == pytest.approx(city.arrival_rates, abs=0.03)

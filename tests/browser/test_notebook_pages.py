@@ -24,30 +24,6 @@ PATIENCE = 180_000  # ms, for a whole notebook
 TOKEN = "t"
 STREETS = tuple(f"https://{host}/" for host in ("cdn.jsdelivr.net", "code.jquery.com", "cdnjs.cloudflare.com"))
 STREETS += ("https://netdna.bootstrapcdn.com/", "https://tile.openstreetmap.org/")  # whom folium asks
-PROJECTOR = {"width": 1024, "height": 640}  # CSS pixels of 1280 x 800 at 125 %
-UNFIT = """([outputs, room]) => {
-  // What of these outputs is cut off, wider than its column without a scroll bar of its own, or higher than the room;
-  // and pictures so much smaller than drawn that their text (12 points) has less than 8 pixels.
-  const trouble = [];
-  const say = (what, e) => trouble.push(`${what}: ${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 40)}`);
-  if (document.documentElement.scrollWidth > innerWidth) say("the page scrolls sideways", document.documentElement);
-  for (const output of document.querySelectorAll(outputs))
-    for (const e of [output, ...output.querySelectorAll("*")]) {
-      const box = e.getBoundingClientRect(), column = output.getBoundingClientRect();
-      if (box.width < 2 || box.height < 2 || e.closest(".leaflet-container, mjx-assistive-mml, select")) continue;
-      const own = getComputedStyle(e), scrolls = at => /auto|scroll/.test(getComputedStyle(at).overflowX);
-      const framed = e.matches("img, iframe, .emsopt-map");
-      let above = e;
-      while (above !== output && !scrolls(above.parentElement)) above = above.parentElement;
-      if (box.right > column.right + 1 && (framed || (above === output && !scrolls(output)))) say("too wide", e);
-      if (framed && box.height > room) say(`${Math.round(box.height)} of ${room} pixels high`, e);
-      if (e.naturalWidth && box.width < e.naturalWidth / 2) say(`${e.naturalWidth} pixels wide`, e);
-      const cut = (less, all, how) => /hidden|clip/.test(how) && all > less + 2;
-      if (cut(e.clientWidth, e.scrollWidth, own.overflowX) || cut(e.clientHeight, e.scrollHeight, own.overflowY))
-        say("cut off", e);
-    }
-  return trouble;
-}"""
 
 # Of all cells of code, also of folded ones, which show none.
 NUMBERS = """window.jupyterapp.shell.currentWidget.content.widgets
@@ -198,7 +174,6 @@ def test_a_notebook_runs(browser, lab, name, tmp_path):
             until(page, lambda: maps(page), "a map")
         for shown in maps(page):
             assert shown.locator(".station, .end").count() > 0
-        check_projector(page)
         if name.startswith("00"):
             check_deployment_panel(page)
         if name.startswith("03"):
@@ -208,20 +183,6 @@ def test_a_notebook_runs(browser, lab, name, tmp_path):
 
             page.get_by_label("City", exact=True).select_option("Your own files")
             read_files(page, large_files(tmp_path))
-
-
-def check_projector(page):
-    """On a projector, what the cells show fits between JupyterLab's bars."""
-    usual = page.viewport_size
-    page.set_viewport_size(PROJECTOR)
-    cells = page.locator(".jp-Notebook .jp-Cell")
-    for k in range(cells.count()):
-        cells.nth(k).scroll_into_view_if_needed()
-    page.wait_for_timeout(500)  # maps take their new size
-    room = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').clientHeight")
-    assert 500 < room < PROJECTOR["height"]
-    assert page.evaluate(UNFIT, [".jp-OutputArea-output, .jp-MarkdownOutput", room]) == []
-    page.set_viewport_size(usual)
 
 
 def check_deployment_panel(page):

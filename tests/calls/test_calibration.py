@@ -66,18 +66,6 @@ def test_rounded_densities_equal_the_double_integral_over_both_roundings(minutes
         assert value == pytest.approx(area / (start * end), rel=1e-4)
 
 
-@pytest.mark.parametrize("resolution", [1.0, 1 / 60])
-@pytest.mark.parametrize("law", [stats.gamma(4, scale=0.4), stats.lognorm(0.6, scale=1.4)], ids=["gamma", "lognormal"])
-def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution):
-    rng = np.random.default_rng(3)
-    true = law.rvs(6000, random_state=rng)
-    minutes = np.floor((rng.random(6000) * resolution + true) / resolution) * resolution
-    minutes[:120] = rng.uniform(0, 30, 120)
-    duration = recorded.fit_duration(minutes, resolution, resolution, 30.0)
-    assert abs(np.log(duration.mean.value / law.mean())) < 3 * duration.mean.log_error
-    assert abs(np.log(duration.cv.value * law.mean() / law.std())) < 4 * duration.cv.log_error
-
-
 def test_few_durations_are_refused_and_a_small_group_has_the_mean_of_all():
     refused("at least 10", recorded.fit_duration, np.ones(3), 1, 1, 30)
     refused("at least 30", _travel_law.fit_law, np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
@@ -239,18 +227,6 @@ def test_san_jose_gives_its_homes_away(san_jose, real):
     counts = calls.details["unit"].value_counts()
     same = [found.homes.get(letters[unit]) == home for unit, home in fit.homes.items()]
     assert counts[list(fit.homes)].to_numpy() @ same > 0.9 * counts[list(fit.homes)].sum()
-
-
-def test_without_units_the_deployment_is_the_stations_that_answer():
-    """The closest of all stations would often be one without a unit, and the law of an answer too slow."""
-    stations = pd.DataFrame({"name": list("ABCD"), "lon": [0.0, 0.06, 0.0, 0.06], "lat": [45.0, 45.0, 45.04, 45.04]})
-    log = synthetic_log(stations, calls_per_day=60, days=28, deployment=[0, 3], rng=3)
-    home = log.details["unit"].map({"E1": "A", "E4": "D"}).astype(object)
-    columns = log.details.drop(columns="unit").assign(station=home)
-    by_station = eo.calls.calibrate(dataclasses.replace(log, details=columns), stations)
-    by_unit = eo.calls.calibrate(log, stations, homes={"E1": "A", "E4": "D"})
-    assert by_station.deployment.tolist() == by_unit.deployment.tolist() == [0, 3]
-    assert by_station.answer_law.mean(3.0) == pytest.approx(by_unit.answer_law.mean(3.0), rel=1e-6)
 
 
 def test_nothing_of_a_single_call_is_in_the_repr(fit):

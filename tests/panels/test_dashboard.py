@@ -19,7 +19,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.panels import _uploads
+from emsopt.panels import _uploads, _widgets
 from emsopt.planning.settings import OPTIONS
 
 
@@ -498,3 +498,13 @@ def test_malformed_uploads_give_clear_messages(refs):
         assert "service_times=" not in text, what  # there is no code to write that into
         assert refs["figures"].value == figures, what  # the city before stays
     refs["refuse_bad"].value = False
+
+
+def test_a_bar_says_how_long_it_will_be(monkeypatch):
+    now = iter([0.0, 0.0, 100.0, 200.0, 200.0])
+    monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
+    with (bar := _widgets.Bar("Searching")):
+        bar.tell(10, 100)
+        assert bar.description == "Searching, about 15 min left"
+        bar.tell(0, 3)  # another part of the work begins
+        assert (bar.description, bar.value) == ("Searching", 0)

@@ -186,18 +186,6 @@ def test_claims_are_filtered_by_paper_and_place():
     refused("place of 'boke'.*got 'Table 99'", eo.datasets.load_claims, "boke", "Table 99")
 
 
-def test_a_printed_number_is_a_rounded_value():
-    for printed, right, wrong in (
-        ("0.020", 0.0204, 0.0206),
-        ("43,000", 42_685, 43_600),
-        ("-1.6", -1.64, 1.6),
-        ("6.7e-5", 6.74e-5, 6.8e-5),
-    ):
-        assert NUMBER.findall(f"x1 is {printed}, or {printed}; {printed}.") == [printed] * 3
-        assert agrees(printed, right)
-        assert not agrees(printed, wrong)
-
-
 def test_the_readme_and_the_page_of_claims_have_the_counts_of_the_register(script):
     quote = script("data/quote_claims.py")
     readme, page = (file.read_text("utf-8") for file in quote.FILES)

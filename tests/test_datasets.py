@@ -25,9 +25,6 @@ def build(script):
     return script("data/build_st_paul.py")
 
 
-# -- embedded St. Paul --------------------------------------------------------------------------------------------
-
-
 def test_embedded_st_paul_has_the_published_sizes_rates_and_times():
     """Paper, section 7: 17 listed sites, 71 atoms, 84.68 calls a day, 42.17 served a day, turnout 1.75 min."""
     city = eo.datasets.load_st_paul()
@@ -94,9 +91,6 @@ def test_beta_is_the_best_of_its_neighbours_and_optima_are_close_to_the_publishe
     assert max(abs(here - published) for _, published, here in rows) < 0.1
 
 
-# -- published St. Paul -------------------------------------------------------------------------------------------
-
-
 def test_published_demand_is_another_split(published):
     """Same city, same total."""
     embedded = eo.datasets.load_st_paul()
@@ -125,9 +119,6 @@ def test_outlines_of_census_tracts_replace_the_schematic_ones(tmp_path, monkeypa
     assert city.atom_shapes[70]["coordinates"][0][1][0] == -93 + 71 / 1000
 
 
-# -- San José -----------------------------------------------------------------------------------------------------
-
-
 def test_the_san_jose_log_is_the_published_one_without_what_identifies():
     """data/README.md: 3,652 incidents in two weeks, 33 stations, three decimals, no incident number."""
     calls, stations = eo.datasets.san_jose_calls()
@@ -149,9 +140,6 @@ def test_the_script_rewrites_the_raw_san_jose_log_and_corrects_nothing(script):
     assert not {"Incident_No", "Final_Incident_Category"} & set(raw)
     stamps = pd.to_datetime(raw["Unit_On_Scene_TimeStamp"], format="%m/%d/%y %I:%M %p").dt.strftime("%Y-%m-%d %H:%M")
     assert stamps.fillna("").tolist() == tables["calls"]["on_scene"].fillna("").tolist()
-
-
-# -- licences -----------------------------------------------------------------------------------------------------
 
 
 def licence_rows():
@@ -179,9 +167,6 @@ def test_the_list_of_licences_covers_every_file_that_ships_once():
         assert licence
 
 
-# -- the papers' tables -------------------------------------------------------------------------------------------
-
-
 def test_utilization_follows_from_calls_and_ambulances():
     """Table 2: utilisation = calls / (365 x ambulances x 42.17), to 0.4 points; calls a minute = calls / 525600."""
     table = eo.datasets.paper_table(2)
@@ -195,9 +180,6 @@ def test_utilization_follows_from_calls_and_ambulances():
     wrong = (table.calls_per_minute - table.calls_per_year / 525_600).abs() > 0.0051
     assert table.city[wrong].tolist() == ["St. Paul"]
     assert (table.note != "").tolist() == wrong.tolist()
-
-
-# -- grid cities --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("geometry", ["plane", "uniform"])
@@ -237,9 +219,6 @@ def test_what_cannot_be_is_refused():
     refused("`geometry`.*'sphere'", eo.datasets.grid_city, geometry="sphere")
     refused("`version`.*'newest'", eo.datasets.load_st_paul, version="newest")
     refused("`number` .* from 1 to 3", eo.datasets.paper_table, number=4)
-
-
-# -- Auckland's main roads ------------------------------------------------------------------------------------------
 
 
 def test_main_roads_of_auckland_keep_its_travel_times():

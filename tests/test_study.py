@@ -83,37 +83,29 @@ def test_rows_come_in_the_order_of_the_cases():
     assert table["value"][table["x"] == 3].tolist() == [rng.standard_normal(), rng.standard_normal()]
 
 
-def test_processes_give_what_serial_gives(serial):
-    assert len(serial) == 12 * len(GRID)
-    processes = study.run(search, GRID, backend="processes", workers=2)
-    pd.testing.assert_frame_equal(processes, serial, check_exact=True)
-
-
 @pytest.mark.filterwarnings("default")  # the cluster's own
-def test_a_dask_cluster_gives_what_serial_gives(serial, client, tmp_path):
-    cluster = study.run(search, GRID, backend=client, file=tmp_path / "study.jsonl")
-    pd.testing.assert_frame_equal(cluster, serial, check_exact=True)
-    from_file = study.run(search, GRID, file=tmp_path / "study.jsonl")
-    pd.testing.assert_frame_equal(from_file, serial, check_exact=True)
-
-
-def test_an_executor_gives_what_serial_gives():
-    cases = study.cases(x=range(5), seed=[7])
+@pytest.mark.parametrize("backend", ["processes", "dask", "executor"])
+def test_every_backend_gives_what_serial_gives(backend, serial, tmp_path, request):
+    assert len(serial) == 12 * len(GRID)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        table = study.run(draws, cases, backend=pool)
-    pd.testing.assert_frame_equal(table, study.run(draws, cases), check_exact=True)
-    with ThreadPoolExecutor(2) as pool:
-        blas = study.run(threads, study.cases(x=range(4)), backend=pool)["blas"]
-    assert {number for numbers in blas for number in numbers} == {1}
+        given = {"processes": {"backend": "processes", "workers": 2}, "executor": {"backend": pool}}.get(backend)
+        given = given or {"backend": request.getfixturevalue("client")}
+        table = study.run(search, GRID, file=tmp_path / "study.jsonl", **given)
+    pd.testing.assert_frame_equal(table, serial, check_exact=True)
+    pd.testing.assert_frame_equal(study.run(search, GRID, file=tmp_path / "study.jsonl"), serial, check_exact=True)
 
 
-@pytest.mark.parametrize("backend", ["serial", "processes"])
+@pytest.mark.parametrize("backend", ["serial", "processes", "threads"])
 def test_one_thread_each(backend):
-    workers = 2 if backend == "processes" else None  # with one core the default is one worker, which is this process
-    table = study.run(threads, [{"x": 0}, {"x": 1}], backend=backend, workers=workers)
+    with ThreadPoolExecutor(2) as pool:
+        # with one core the default is one worker, which is this process
+        options = {"workers": 2} if backend == "processes" else {}
+        table = study.run(
+            threads, study.cases(x=range(4)), backend=pool if backend == "threads" else backend, **options
+        )
     assert all(pools and set(pools) == {1} for pools in table["blas"])
     if backend == "processes":
-        assert table["numba"].tolist() == ["1", "1"]
+        assert table["numba"].tolist() == ["1"] * 4
 
 
 def test_cases_on_file_are_not_run_again(tmp_path):

@@ -255,9 +255,6 @@ def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, 
     inner.locator(".leaflet-popup").wait_for(timeout=5000)
 
 
-# -- a day -----------------------------------------------------------------------------------------------------------
-
-
 def test_units_drive_to_calls_as_the_clock_runs(page, tmp_path):
     times = pd.to_datetime(["2024-01-01 10:00", "2024-01-01 10:10", "2024-01-01 10:11"])
     calls = read_calls(pd.DataFrame({"time": times, "lon": [8.8, 8.84, 8.8], "lat": [53.07, 53.1, 53.1]}))

@@ -63,23 +63,6 @@ def test_maps_of_a_notebook_are_alive(browser, name):
         until(page, lambda: shape.bounding_box() != before, "a map that zooms in")
 
 
-def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):
-    maps = re.compile(r"\" title=\"(Map: [^\"]+)\"")
-    notebooks = [path.read_text("utf-8") for path in PAGES if path.parent.name == "notebooks"]
-    theirs = sorted(title for text in notebooks for title in maps.findall(text))
-    with watched(browser, SITE.as_uri()) as page:
-        page.goto((SITE / "generated" / "figures" / "index.html").as_uri())
-        shown = page.locator("iframe")
-        assert sorted(shown.nth(k).get_attribute("title") for k in range(shown.count())) == theirs
-        kinds = set()
-        for k in range(shown.count()):
-            shown.nth(k).scroll_into_view_if_needed()  # it loads only then
-            inside = shown.nth(k).content_frame
-            inside.locator(".leaflet-overlay-pane canvas, .leaflet-overlay-pane path").first.wait_for(state="attached")
-            kinds |= set(re.findall(r"^(\w+)\(document", inside.locator("script").last.text_content(), re.MULTILINE))
-        assert kinds == {"deployments", "roads", "replay", "sheet"}
-
-
 def test_the_register_is_filtered_by_words_and_verdict(browser):
     with watched(browser, SITE.as_uri()) as page:
         page.goto((SITE / "claims.html").as_uri())

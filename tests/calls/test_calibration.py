@@ -47,9 +47,6 @@ def real(san_jose):
     return eo.calls.calibrate(*san_jose)
 
 
-# -- densities of recorded durations ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("start", "end"), [(1.0, 1.0), (1.0, 1 / 60), (1 / 60, 1.0)])
 @pytest.mark.parametrize("minutes", [0.4, 9.0])
 def test_rounded_densities_equal_the_double_integral_over_both_roundings(minutes, start, end):
@@ -135,9 +132,6 @@ def test_draws_have_the_stated_errors_and_a_unique_factor(fit):
         "travel_cv": [d.law.cv.value for d in draws],
     }.items():
         assert np.quantile(values, (0.05, 0.95)) == pytest.approx(frame.loc[name, ["low", "high"]].to_numpy(), rel=0.02)
-
-
-# -- the fit ------------------------------------------------------------------------------------------------------
 
 
 def test_a_known_truth_is_within_three_standard_errors(fit, truth):

@@ -41,9 +41,6 @@ def same(log, frame, roles=tuple(STAMPS)):
         assert found == wanted, role
 
 
-# -- times of day -------------------------------------------------------------------------------------------------
-
-
 def fraction(moments):
     return [repr((t - t.normalize()) / pd.Timedelta(days=1)) if t != t.normalize() else "0.0" for t in moments]
 
@@ -76,9 +73,6 @@ def test_times_of_day_belong_to_the_call(form, frame):
     same(ec.read_calls(written.drop(columns="date").assign(time=frame["time"])), frame)
     if form not in ("timedelta", "datetime"):
         same(ec.read_calls(file(written.to_csv(index=False))), frame)
-
-
-# -- dates and times ----------------------------------------------------------------------------------------------
 
 
 LAYOUTS = {
@@ -127,9 +121,6 @@ def test_midnight_is_the_end_of_a_day_too(frame):
     places = frame[["lon", "lat"]]
     same(ec.read_calls(places.assign(time=before.dt.strftime("%Y-%m-%d 24:00:00"))), frame, ())
     same(ec.read_calls(places.assign(date=before.dt.strftime("%d.%m.%Y"), time="24:00")), frame, ())
-
-
-# -- durations ----------------------------------------------------------------------------------------------------
 
 
 def m_ss(seconds):
@@ -200,8 +191,6 @@ def test_durations_across_a_change_of_clocks(night):
             assert (log.service_min == 49).all()
 
 
-# -- cells and rows that hold nothing -----------------------------------------------------------------------------
-
 NOTHING = [*sorted(BLANKS), "#N/A", "NULL", "(null)", "\\N", "N/A"]
 FILLERS = [
     *("1900-01-01", "1900-01-01 00:00:00", "9999-12-31 23:59:59", "0001-01-01 00:00:00", "1970-01-01 00:00:00"),
@@ -254,9 +243,6 @@ def test_rows_with_bad_cells_are_left_out_if_wanted(frame, data):
 def test_a_file_without_header_is_named_as_such():
     refused("has no header", ec.read_calls, file("40.0883549,-75.3821004,EMS,2016-01-15 12:01\n" * 9))
     refused("has no header", ec.read_stations, file("North,44.91,-93.12\nSouth,44.92,-93.13\n"))
-
-
-# -- rows of one incident -----------------------------------------------------------------------------------------
 
 
 @ODD
@@ -312,9 +298,6 @@ def test_patients_without_units_are_no_units():
     log = ec.read_calls(pd.DataFrame({"event_id": [1, 1, 2], "patient_id": [1, 2, 1]} | same_for_all))
     assert len(log) == 2
     assert "units_sent" not in log.details
-
-
-# -- several logs, and a part of one ------------------------------------------------------------------------------
 
 
 @SLOW
@@ -390,9 +373,6 @@ def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
 )  # fmt: skip
 def test_what_is_no_choice_is_refused(where):
     refused("`where` must compare columns", ec.read_calls, ROWS, where=where)
-
-
-# -- columns ------------------------------------------------------------------------------------------------------
 
 
 def test_a_column_can_be_left_out():

@@ -14,7 +14,6 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt.calls.recorded import as_recorded, measures, recorded_responses
 from emsopt.commands import _output
-from emsopt.optimizers.deployments import swaps
 
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 
@@ -136,19 +135,6 @@ def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsy
     assert "plan.csv" not in names
     assert "written to" in text
     assert "Interrupted. No file was left incomplete." in text
-
-
-def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, monkeypatch):
-    for evaluator in ("approximate", "exact"):
-        monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
-    monkeypatch.setattr(_output, "EVERY_S", 0.0)
-    few = ["--cell", "5", "--hold-out", "0", "--moves", "1"]
-    assert main(["city", *files, *few, "--out", str(tmp_path)]) == 0
-    printed = capsys.readouterr()
-    said = "emsopt: starts of the search, then cities drawn: 0 of 11 after"
-    assert said in printed.err  # the approximate search before the exact one counts
-    assert "emsopt: plan of the day: 24 of 24" in printed.err
-    assert "units, at most 1 move between hours" in printed.out
 
 
 def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, frames, detailed):

@@ -47,9 +47,6 @@ def snapshot(folder):
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-# -- a full disk --------------------------------------------------------------------------------------------------
-
-
 def raising(error):
     def fail(*_, **__):
         raise error
@@ -113,9 +110,6 @@ def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypat
         not_written(save, town, tmp_path / "kept", "permission was denied")
 
 
-# -- a read-only folder -------------------------------------------------------------------------------------------
-
-
 @on_posix
 @both
 def test_a_folder_without_permission_leaves_what_was_there(save, town):
@@ -134,9 +128,6 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
-
-
-# -- what a file keeps --------------------------------------------------------------------------------------------
 
 
 @on_posix
@@ -160,9 +151,6 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 
 
-# -- paths that cannot be -----------------------------------------------------------------------------------------
-
-
 @both
 def test_a_path_that_cannot_be_is_an_input_error(save, town, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -175,9 +163,6 @@ def test_a_path_that_cannot_be_is_an_input_error(save, town, tmp_path, monkeypat
         refused("the path is a folder, but a file is to be written", save, town, 1, tmp_path / "folder")
         refused("/dev/null is a device or a pipe|folder", save, town, 1, "/dev/null")
     assert snapshot(tmp_path) == {"file": b"mine", "folder": None}
-
-
-# -- the commands -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

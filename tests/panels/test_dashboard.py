@@ -139,24 +139,6 @@ def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
     assert ticked(refs) == [only]  # the last unit stays
 
 
-def test_a_search_can_be_cancelled(refs):
-    refs["load"].value = 1.5
-    before = refs["figures"].value
-    refs["search"].click()
-    assert refs["search"].disabled
-    refs["cancel"].click()
-    refs["wait"]()
-    assert "Cancelled" in refs["answer"].value
-    assert refs["figures"].value == before
-    refs["search"].click()  # and begun again; another city ends it
-    wait = refs["wait"]
-    refs["city"].value = "Practice town"
-    wait(60)
-    assert "Practice town" in refs["figures"].value
-
-
-# -- files of one's own --------------------------------------------------------------------------------------------
-
 CITY = {
     "city.json": '{"name": "Mine", "speed_kmh": 40}',
     "atoms.csv": "name,arrival_rate,lon,lat\na,1,-30,45\nb,2,-30.1,45.1\n",
@@ -266,9 +248,6 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
     assert counts[0] == counts[1] == counts[2]
 
 
-# -- all options of an own city ------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def form(refs):
     """The dashboard with the practice town's files under names that tell nothing, and an empty form afterwards."""
@@ -287,34 +266,6 @@ def emptied(refs):
         refs[name].value = False
 
 
-FAULTS = [
-    ("speed_kmh", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
-    ("speed_kmh", "fast", "the field Speed (km/h) must be a number; got 'fast'"),
-    ("detour", "0.5", "Detour"),
-    ("turnout_times", "-1", "Turnout (min)"),
-    ("service_times", "long", "the field Service (min) must be a number"),
-    ("cell_km", "0.001", "the field Cells (km) must be at least 0.05"),
-    ("hours", "7", "the field Hours must have a form such as 7-19"),
-    ("weekdays", "Mo-Fr", "the field Weekdays must have a form"),
-    ("columns", "time", "the field Columns of calls must have the form ROLE=NAME"),
-    ("columns", "hour=x", "the field Columns of calls must map"),
-    ("today", "Atlantis", "no site is named 'Atlantis'"),
-    ("time_zone", "Mars/Base", "Time zone"),
-]
-
-
-def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
-    before = form["figures"].value
-    for field, text, said in FAULTS:
-        emptied(form)
-        form[field].value = text
-        form["again"].click()
-        shown = html.unescape(form["message"].value)
-        assert said.lower() in shown.lower()
-        assert "#b35900" in shown
-        assert form["figures"].value == before
-
-
 def test_a_day_is_planned(refs):
     refs["city"].value = "Practice town"
     refs["units"].value = 2
@@ -325,21 +276,6 @@ def test_a_day_is_planned(refs):
     refs["city"].value = "St. Paul"
     refs["plan_start"].click()
     assert "read a log of calls as your own city" in refs["plan_message"].value
-
-
-def test_files_that_are_too_large_are_not_sent(refs):
-    """As emsopt/panels/files.js tells before it sends; pieces of more than was said come from a page that is not ours."""
-    files = refs["files"]
-    refs["city"].value = "Your own files"
-    files._take(files, {"files": [{"name": "c.csv", "size": 201 * 2**20}]}, [])
-    files._take(files, {"done": True}, [])
-    refs["read"].click()
-    assert "Files may have at most 200 MB together; got 201.0 MB" in refs["message"].value
-    files.most, files.value = 10, ()
-    files._take(files, {"files": [{"name": "c.csv", "size": 4}]}, [])
-    files._take(files, {"file": 0}, [memoryview(b"more than was said")])
-    assert files._files[0]["content"].getvalue() == b""
-    files.most = _uploads.MOST_MB * 2**20
 
 
 def test_options_of_an_own_city_make_the_city_that_the_package_makes(form, shared):
@@ -508,3 +444,37 @@ def test_a_bar_says_how_long_it_will_be(monkeypatch):
         assert bar.description == "Searching, about 15 min left"
         bar.tell(0, 3)  # another part of the work begins
         assert (bar.description, bar.value) == ("Searching", 0)
+
+
+def test_a_search_can_be_cancelled_and_another_city_ends_it(refs):
+    refs["load"].value = 1.5
+    before = refs["figures"].value
+    refs["search"].click()
+    assert refs["search"].disabled
+    refs["cancel"].click()
+    refs["wait"]()
+    assert "Cancelled" in refs["answer"].value
+    assert refs["figures"].value == before
+    refs["search"].click()
+    wait = refs["wait"]
+    refs["city"].value = "Practice town"
+    wait(60)
+    assert "Practice town" in refs["figures"].value
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("speed_kmh", "0", "the field Speed (km/h) must be from 5 to 150 km/h; got 0"),
+        ("service_times", "long", "the field Service (min) must be a number"),
+        ("hours", "7", "the field Hours must have a form such as 7-19"),
+        ("columns", "hour=x", "the field Columns of calls must map"),
+        ("today", "Atlantis", "no site is named 'Atlantis'"),
+    ],
+)
+def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form, field, text, said):
+    before = form["figures"].value
+    form[field].value = text
+    form["again"].click()
+    assert said.lower() in html.unescape(form["message"].value).lower()
+    assert form["figures"].value == before

@@ -62,9 +62,6 @@ def place(panel, sites):
         field.value = site in sites
 
 
-# -- the recorder -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("method", ["gp-pm", "sparbl"])
 def test_looking_does_not_change_the_search(city, objective, method):
     """The same seed asks for the same deployments as `minimize`, where nobody predicts anything."""
@@ -92,58 +89,6 @@ def test_predictions_are_made_before_the_evaluation(objective):
         assert (facts.expected[k], facts.deviation[k]) == (mean[0], deviation[0])
         other.tell(trace.optimizer.sites[k], facts.value[k])
     assert (facts.expected[20:] - facts.value[20:]).abs().min() > 1e-6
-
-
-def test_swaps_are_ranked_by_expected_improvement(city, objective):
-    """(18) in its textbook form, over every neighbour of the best, one by one."""
-    assert best_swaps(traced(objective).optimizer).empty
-    optimizer = traced(objective, steps=24).optimizer
-    sites, goal = optimizer.best
-    expected = {}
-    for row in objective.space.neighbours(sites):
-        if optimizer.is_taken(row):
-            continue
-        (mean,), (deviation,) = optimizer.predict([row])
-        z = (goal - mean) / deviation
-        before, after = (np.bincount(city.twin_groups[s], minlength=14) for s in (sites, row))
-        out, to = np.flatnonzero(before > after)[0], np.flatnonzero(after > before)[0]
-        names = [city.site_names[list(city.twin_groups).index(g)].split(" (")[0] for g in (out, to)]
-        improvement = deviation * (z * norm.cdf(z) + norm.pdf(z))
-        expected[" → ".join(names)] = np.log(improvement)
-    shown = best_swaps(optimizer)
-    best = sorted(expected, key=expected.get, reverse=True)
-    assert shown.name.tolist() == best
-    assert shown.value.tolist() == pytest.approx([expected[name] for name in best], rel=1e-6)
-    assert shown.inside.all()
-    optimizer.edge = -1.0
-    assert not best_swaps(optimizer).inside.any()
-
-
-def test_coefficients_are_named_by_what_they_do(city, objective):
-    """The coefficient of a pair is what both add beyond each alone."""
-    assert largest_coefficients(traced(objective, "sparbl").optimizer).empty
-    optimizer = traced(objective, "sparbl", 22).optimizer
-    at = {name.split(" (")[0]: site for site, name in reversed(list(enumerate(city.site_names)))}
-
-    def drawn(*names):
-        return (optimizer.features([[at[name] for name in names]]) @ optimizer._coef)[0] if names else 0.0
-
-    shown = largest_coefficients(optimizer)  # all: which are largest depends on the processor
-    kinds = set()
-    for name, value in zip(shown.name, shown.value, strict=True):
-        if " and " in name:
-            a, b = name.split(" and ")
-        else:
-            a = b = name.removeprefix("two at ")
-        both = drawn(a, b) - drawn(a) - drawn(b)
-        single = " and " not in name and "two at " not in name
-        kinds.add("single" if single else name[:6] if name.startswith("two") else "pair")
-        assert value == pytest.approx(drawn(a) if single else both, abs=1e-9), name
-    assert kinds == {"single", "pair", "two at"}
-    assert shown.value.abs().is_monotonic_decreasing
-
-
-# -- the panel ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["sparbl+", "genetic"])
@@ -247,3 +192,42 @@ def test_pinned_and_closed_sites_bind_ones_own_deployment(city):
     fields[3].value, fields[8].value, fields[9].value = 0, 9, 1
     refs["evaluate"].click()
     assert sorted(refs["trace"]().asked.tolist()) == [3, 8, 8, 9]
+
+
+def test_swaps_are_ranked_by_expected_improvement(city, objective):
+    """(18) in its textbook form, over every neighbour of the best, one by one."""
+    assert best_swaps(traced(objective).optimizer).empty
+    optimizer = traced(objective, steps=24).optimizer
+    sites, goal = optimizer.best
+    expected = {}
+    for row in objective.space.neighbours(sites):
+        if not optimizer.is_taken(row):
+            (mean,), (deviation,) = optimizer.predict([row])
+            z = (goal - mean) / deviation
+            gone, new = (set(city.twin_groups[a]) - set(city.twin_groups[b]) for a, b in ((sites, row), (row, sites)))
+            expected[tuple(gone), tuple(new)] = np.log(deviation * (z * norm.cdf(z) + norm.pdf(z)))
+    shown = best_swaps(optimizer)
+    assert shown.value.tolist() == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-6)
+    ((gone,), (new,)) = max((key for key in expected if all(key)), key=expected.get)
+    name = lambda group: city.site_names[list(city.twin_groups).index(group)].split(" (")[0]
+    assert f"{name(gone)} → {name(new)}" in shown.name.tolist()
+    assert shown.inside.all()
+    optimizer.edge = -1.0
+    assert not best_swaps(optimizer).inside.any()
+
+
+def test_coefficients_are_named_by_what_they_do(city, objective):
+    """The coefficient of a pair is what both add beyond each alone."""
+    assert largest_coefficients(traced(objective, "sparbl").optimizer).empty
+    optimizer = traced(objective, "sparbl", 22).optimizer
+    at = {name.split(" (")[0]: site for site, name in reversed(list(enumerate(city.site_names)))}
+    drawn = lambda *names: (optimizer.features([[at[name] for name in names]]) @ optimizer._coef)[0]
+    shown, kinds = largest_coefficients(optimizer), set()  # all: which are largest depends on the processor
+    for name, value in zip(shown.name, shown.value, strict=True):
+        names = name.removeprefix("two at ").split(" and ")
+        kinds.add("two" if name.startswith("two") else len(names))
+        pair = names * 2 if name.startswith("two") else names
+        alone = sum(drawn(one) for one in pair) if len(pair) == 2 else 0.0
+        assert value == pytest.approx(drawn(*pair) - alone, abs=1e-9), name
+    assert kinds == {1, 2, "two"}
+    assert shown.value.abs().is_monotonic_decreasing

@@ -15,7 +15,7 @@ from emsopt.__main__ import main
 from emsopt.calls import areas
 from emsopt.calls.recorded import recorded_responses
 from emsopt.errors import Argument, InputError, Message
-from emsopt.planning import Settings, advice, build, steps
+from emsopt.planning import Settings, build, steps
 
 PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": True}
 
@@ -269,5 +269,3 @@ def test_a_message_is_said_in_the_words_of_its_reader():
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."
     assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
-    said = "+2.000 percentage points of share of responses of 8 min or more (90 % interval: +1.000 to +3.000)"
-    assert advice._gain_text(("late", 8.0), (0.02, 0.01, 0.03)) == said

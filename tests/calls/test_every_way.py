@@ -243,6 +243,9 @@ def test_rows_with_bad_cells_are_left_out_if_wanted(frame, data):
 def test_a_file_without_header_is_named_as_such():
     refused("has no header", ec.read_calls, file("40.0883549,-75.3821004,EMS,2016-01-15 12:01\n" * 9))
     refused("has no header", ec.read_stations, file("North,44.91,-93.12\nSouth,44.92,-93.13\n"))
+    assert (
+        len(ec.read_calls(file("time,lon,lat,2025\n2025-03-14 16:05,-93.1,44.9,x\n"))) == 1
+    )  # one such name is a name
 
 
 @ODD

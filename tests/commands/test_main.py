@@ -17,6 +17,8 @@ def test_st_paul(tmp_path, capsys):
     assert "(paper)" in text
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert written == {"by_load.csv", "by_service_rate.csv", "deployments.html", "deployments.png"}
+    page = (tmp_path / "out" / "deployments.html").read_text("utf-8")
+    assert all(f'"{name}"' in page for name in ("optimum", "p-median"))
     table = pd.read_csv(tmp_path / "out" / "by_load.csv", index_col="offered_load")
     papers = eo.datasets.paper_table(1).set_index("offered_load")
     assert (table["optimum"] - papers["optimum_min"]).abs().max() < 0.10

@@ -2,24 +2,20 @@
 
 import ast
 import functools
-import itertools
 import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from refusals import refused
 from register_numbers import NUMBER, agrees
 
 import emsopt as eo
-from emsopt._files import locate
 
 ROOT = Path(__file__).parents[1]
 PAPERS = ("server locations", "server locations, version one", "navigation", "bocvs", "boke")
 VERDICTS = eo.datasets.VERDICTS
 CLAIMS = eo.datasets.load_claims()
-STUDIES = sorted({path.name.split(".")[0] for path in locate.package_file("studies").iterdir()})
 
 
 def is_skipped(node):
@@ -111,7 +107,7 @@ def texts(trees):
 
 
 def is_compared(place, plain, patterns):
-    """Return whether a test that has these texts can name a place: as it is, or composed of words that it has."""
+    """Return whether a file that has these texts can name a place: as it is, or composed of words that it has."""
     gaps = [found.groups() for found in (pattern.fullmatch(place) for pattern in patterns) if found]
     return place in plain or any(all(len(g) < 6 or any(g in text for text in plain) for g in words) for words in gaps)
 
@@ -124,33 +120,6 @@ def constants(tree):
             found |= {name.id: value for name, value in zip(target.elts, node.value.elts, strict=True)}
         elif isinstance(node, ast.Assign) and isinstance(target, ast.Name):
             found[target.id] = node.value
-    return found
-
-
-def readings(source):
-    """Return, for each reading of column `ours` in a test: the paper, and the texts and patterns of its places.
-
-    ``claim(paper, place)`` and ``ours(place, paper)`` are readings. A place of a loop is among the texts of its function.
-    A file that names one paper and has a way of its own to read rows may have the places anywhere.
-    """
-    tree, found = ast.parse(source), []
-    names, named = constants(tree), texts([tree])[0] & set(PAPERS)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    defaults = {f.name: [names[d.id] for d in f.args.defaults if getattr(d, "id", "") in names] for f in functions}
-    if len(named) == 1 and "claim(" not in source:
-        return [(*named, *texts([tree]))]
-    for f in functions:
-        for call in [node for node in ast.walk(f) if isinstance(node, ast.Call)]:
-            reader = getattr(call.func, "id", "")
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
-            given = [names.get(getattr(node, "id", ""), node) for node in given]
-            plain, patterns = texts(given)
-            if reader not in ("claim", "ours") or plain & set(CLAIMS) - {"ours"}:
-                continue  # another column
-            papers = plain & set(PAPERS) or texts(defaults.get(reader, []))[0] & set(PAPERS)
-            if not isinstance(given[reader == "claim"], ast.Constant):
-                plain, patterns = texts([f])
-            found += [(paper, plain, patterns) for paper in papers]
     return found
 
 
@@ -171,7 +140,6 @@ WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 NUMBERS = {word: k for k, word in enumerate(WORDS)}
 NUMBERS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60}
 COUNT = rf"(\d[\d,]*|{'|'.join(NUMBERS)})"
-RUNS = re.compile(rf"\b{COUNT} (?:(?:random|stored|paired|independent) )?(?:seeds|runs|cities)\b", re.IGNORECASE)
 SHARE = re.compile(rf"\b{COUNT} of {COUNT}\b", re.IGNORECASE)
 
 
@@ -183,70 +151,19 @@ def count(text):
 def unbound(claims):
     """Return the places of rows that no test reads although their evidence lacks a decimal or share of column `ours`."""
     sources = [f.read_text("utf-8") for f in (ROOT / "tests").rglob("test_*.py") if "test_claims" not in f.name]
-    readers = [r for source in sources if re.search(r"\b(claim|load_claims)\(", source) for r in readings(source)]
+    readers = [texts([ast.parse(source)]) for source in sources if re.search(r"\b(claim|load_claims)\(", source)]
     free = []
     for claim in claims.itertuples():
         own = re.sub(r"(Theorem|Section) \d\.\d|\(\d\.\d+\)", "", claim.ours)  # (3.2) is an equation's
         decimals = [number.lstrip("-") for number in NUMBER.findall(own) if "." in number or "e-" in number]
         decimals += [str(count(number)) for share in SHARE.findall(own) for number in share]
-        if not decimals or any(paper == claim.paper and is_compared(claim.place, *of) for paper, *of in readers):
+        if not decimals or any(claim.paper in of[0] and is_compared(claim.place, *of) for of in readers):
             continue
         scales = (1, 100) if re.search("%|points", claim.ours) else (1,)
         values = [v * scale for v in literals(claim) for scale in scales]
         if not all(any(agrees(number, value) for value in values) for number in decimals):
             free.append((claim.paper, claim.place))
     return free
-
-
-def studies_of(claim):
-    """Return the stored studies that a claim's evidence reads, also by functions and fixtures of its file."""
-    file, code, _ = *claim.evidence.partition("::")[::2], ""
-    if file.endswith(".py"):
-        functions = {
-            f.name: f for f in ast.parse((ROOT / file).read_text("utf-8")).body if isinstance(f, ast.FunctionDef)
-        }
-        open_, seen = [claim.evidence.partition("::")[2]], set()
-        while open_:
-            if (name := open_.pop()) in functions and name not in seen:
-                seen.add(name)
-                code += ast.unparse(functions[name]) + "\n"
-                open_ += re.findall(r"\w+", ast.unparse(functions[name]))
-    read = set(re.findall(r"load_study\(f?['\"]([^'\"]+)['\"]", code or evidence_of(claim)))
-    patterns = [re.compile(re.sub(r"\{.*?\}", r"\\w+", name)) for name in read]
-    return [name for name in STUDIES if any(pattern.fullmatch(name) for pattern in patterns)]
-
-
-@functools.cache
-def run_counts(study):
-    """Return how many runs a study has, together and for each value of its other columns; none if it has averages."""
-    table = eo.datasets.load_study(study)
-    runs = [name for name in ("seed", "run") if name in table]
-    others = [name for name in table if name not in runs]
-    few = lambda name: (
-        table[name].nunique() <= 15 or name == "row"
-    )  # of a paper's table; numbers with more are measured
-    others = [name for name in others if not pd.api.types.is_numeric_dtype(table[name]) or few(name)]
-    cases = table[runs + others].drop_duplicates()
-    groups = (
-        [list(some) for k in {1, 2, 3, 4, len(others)} for some in itertools.combinations(others, k)] if runs else []
-    )
-    return {len(cases)}.union(*(cases.groupby(some).size() for some in groups)) if runs else set()
-
-
-def miscounted(claims):
-    """Return rows that state a number of runs which none of the studies that their evidence reads has."""
-    wrong = []
-    for claim in claims.itertuples():
-        said = [count(number) for text in (claim.ours, claim.error, claim.why) for number in RUNS.findall(text)]
-        counts = set().union(*map(run_counts, studies_of(claim))) if said else set()
-        wrong += [(claim.paper, claim.place, number) for number in said if counts and number not in counts]
-    return wrong
-
-
-@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
-def test_numbers_of_runs_are_those_of_the_studies():
-    """In all columns: "ten seeds", "3 of 40 runs" (of which 40 is checked here). Say "6 of 10 cities", not "six cities"."""
-    assert miscounted(CLAIMS) == []
 
 
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
@@ -256,16 +173,6 @@ def test_our_decimals_are_held_by_a_test():
     Decimals in per cent may stand as shares there.
     """
     assert unbound(CLAIMS) == []
-
-
-def test_a_printed_tolerance_is_not_widened():
-    """A row with "1e-8" rests on no `assert_allclose` whose relative tolerance, 1e-7 unless it is given, is added to it."""
-    wide = []
-    for claim in CLAIMS[(CLAIMS["ours"] + CLAIMS["error"]).str.contains("1e-")].itertuples():
-        calls = [node for node in ast.walk(ast.parse(evidence_of(claim))) if isinstance(node, ast.Call)]
-        given = [{k.arg for k in node.keywords} for node in calls if ast.unparse(node.func).endswith("assert_allclose")]
-        wide += [claim.place] * any("atol" in names and "rtol" not in names for names in given)
-    assert wide == []
 
 
 def test_claims_are_filtered_by_paper_and_place():
@@ -279,18 +186,6 @@ def test_claims_are_filtered_by_paper_and_place():
     refused("place of 'boke'.*got 'Table 99'", eo.datasets.load_claims, "boke", "Table 99")
 
 
-def test_a_printed_number_is_a_rounded_value():
-    for printed, right, wrong in (
-        ("0.020", 0.0204, 0.0206),
-        ("43,000", 42_685, 43_600),
-        ("-1.6", -1.64, 1.6),
-        ("6.7e-5", 6.74e-5, 6.8e-5),
-    ):
-        assert NUMBER.findall(f"x1 is {printed}, or {printed}; {printed}.") == [printed] * 3
-        assert agrees(printed, right)
-        assert not agrees(printed, wrong)
-
-
 def test_the_readme_and_the_page_of_claims_have_the_counts_of_the_register(script):
     quote = script("data/quote_claims.py")
     readme, page = (file.read_text("utf-8") for file in quote.FILES)
@@ -301,54 +196,9 @@ def test_the_readme_and_the_page_of_claims_have_the_counts_of_the_register(scrip
     assert f"| all | {len(CLAIMS)} | {distinct} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in page
 
 
-# Decimals, percentages, and whole numbers from 1,000 on. Smaller ones are too common to be anybody's.
-FIGURE = re.compile(r"(?<![\w.,/-])(\d+(?:\.\d+)?(?= ?%| per cent)|\d{1,3}(?:,\d{3})+|\d+\.\d+|\d{4,})(?![\d.]*\d)")
-NOTEBOOKS = {"00": "server", "01": "server", "02": "server", "03": "navigation", "04": "bocvs", "05": "boke"}
-
-
-def figures(text):
-    """Return the figures in a text, without commas between thousands."""
-    return {figure.replace(",", "") for figure in FIGURE.findall(text)}
-
-
-def figures_of(papers):
-    """Return the figures that the papers claim, but for those that we only take over: settings, sizes."""
-    claims = CLAIMS[CLAIMS["paper"].str.startswith(papers)]
-    taken_over = claims["theirs"] == claims["ours"]
-    ours, theirs = (set().union(*map(figures, claims["theirs"][part])) for part in (taken_over, ~taken_over))
-    return theirs - ours
-
-
-def repetitions(text, papers):
-    """Return the sentences that attribute a number to a paper although the register has it."""
-    text = re.sub(r"```.*?```|<!-- claims.*?<!-- end of claims -->", "", text, flags=re.DOTALL)
-    sentences = [
-        s for s in re.split(r"(?<=[.!?:])\s+|\n\n", text) if re.search(r"paper|version|prints?\b", s, re.IGNORECASE)
-    ]
-    return [s for s in sentences if figures_of(papers) & figures(s)]
-
-
-@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
-def test_prose_quotes_the_register_instead_of_repeating_numbers():
-    """In the README, the site and the notebooks; each notebook on a paper shows its claims."""
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        assert repetitions(page.read_text("utf-8"), "") == [], page.name
-    for number, papers in NOTEBOOKS.items():
-        (file,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
-        cells = json.loads(file.read_text("utf-8"))["cells"]
-        prose, code = (
-            "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == k) for k in ("markdown", "code")
-        )
-        assert repetitions(prose, papers) == [], file.name
-        assert re.search(rf'load_claims\(("{papers}|\))', code), file.name
-
-
-def test_a_quoted_claim_that_is_gone_is_named(script):
+def test_the_site_has_every_claim_and_a_quoted_one_that_is_gone_is_named(script):
     claims = script("docs/_claims.py")
     assert claims.quoted(["navigation | Table 2"]).count("<tr data-verdict") == 1
     with pytest.raises(ValueError, match="The claim 'Table 9' of navigation is quoted, but it is not in the register"):
         claims.quoted(["navigation | Table 2 | Table 9"])
-
-
-def test_the_site_has_every_claim(script):
-    assert script("docs/_claims.py").register().count("<tr data-verdict") == len(CLAIMS)
+    assert claims.register().count("<tr data-verdict") == len(CLAIMS)

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = ("geopandas", "matplotlib", "folium", "ipywidgets", "sklearn")
 EVALUATE = """
 city = emsopt.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=20)
@@ -35,13 +33,3 @@ def test_evaluating_a_deployment_loads_no_maps_or_widgets():
     loaded = loaded_by("import emsopt\nemsopt.datasets.load_st_paul()\n" + EVALUATE)
     assert "numba" in loaded
     assert not loaded.intersection((*HEAVY, "pandas"))
-
-
-def test_all_public_names_are_offered():
-    import emsopt
-
-    assert set(emsopt.__all__) <= set(dir(emsopt))
-    for name in ("City", "DeploymentSpace", "EmsoptError", "Objective"):
-        assert getattr(emsopt, name).__name__ == name
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        emsopt.nonsense

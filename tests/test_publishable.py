@@ -12,7 +12,6 @@ import emsopt
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="needs the repository")
 HEALTH = ("CODE_OF_CONDUCT.md", "SUPPORT.md", "SECURITY.md", "PULL_REQUEST_TEMPLATE.md", "ISSUE_TEMPLATE/report.md")
-PLACES = ("*.*", "docs/*.md", ".github/**/*.*", ".ci/*", "binder/*", "benchmarks/*.*", "data/*.*", "emsopt/**/*.py")
 
 
 def read(name):
@@ -49,17 +48,3 @@ def test_papers_are_cited_with_year_and_doi_and_named_in_the_readme():
     for paper in papers:
         assert {"title", "authors", "year", "doi"} <= set(paper)
         assert f"*{paper['title']}*" in read("README.md")
-
-
-def test_blanks_are_those_that_the_page_of_the_project_lists():
-    """Once they are filled in, no row has a blank and no file needs one."""
-    rows = re.findall(r"^\| `(OWNER/NAME|CONTACT)` \|.*\| (.*) \|$", read("docs/project.md"), re.MULTILINE)
-    listed = {(blank, file) for blank, files in rows for file in re.findall(r"`(.*?)`", files)}
-    files = {path for place in PLACES for path in ROOT.glob(place) if path.is_file()} - {ROOT / "docs" / "project.md"}
-    blanks = re.compile(r"\bOWNER(?:\.github\.io)?/NAME\b|\bCONTACT\b")
-    found = {
-        (blank.replace(".github.io", ""), path.relative_to(ROOT).as_posix())
-        for path in files
-        for blank in blanks.findall(path.read_text("utf-8", errors="ignore"))
-    }
-    assert found == listed

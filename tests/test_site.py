@@ -146,22 +146,3 @@ class TestGuides:
         known = set(re.findall(r"--[a-z][a-z-]+", capsys.readouterr().out))
         guide = (ROOT / "docs" / "own_city.md").read_text("utf-8")
         assert set(re.findall(r"(--[a-z][a-z-]+)", guide)) <= known
-
-    def test_the_course_names_sections_and_exercises_that_exist(self):
-        """A row of the first table: class, "NN, first to last" or "NN", what to do, "NN: first to last (minutes)"."""
-        course = (ROOT / "docs" / "course.md").read_text("utf-8")
-        sections = re.findall(r"^\| \d+ \| (.*?) \|.*\| ([^|]*) \|$", course.split("## ")[0], re.MULTILINE)
-        taught = {}
-        for where, exercises in sections:
-            for number, first, last in re.findall(r"(\d\d)(?:, (\d+) to (\d+))?", where):
-                taught.setdefault(number, []).append((int(first or 1), int(last or 0)))
-            for number, asked in re.findall(r"(\d\d): ([\d, to]+\d)", exercises):
-                source = next((ROOT / "notebooks").glob(f"{number}_*.ipynb")).read_text("utf-8")
-                assert all(f'"**{k}.**' in source for k in re.findall(r"\d+", asked))
-        for number, spans in taught.items():
-            source = next((ROOT / "notebooks").glob(f"{number}_*.ipynb")).read_text("utf-8")
-            count = len(re.findall(r'"## \d+\. ', source))
-            ends = [last or count for _, last in spans]
-            assert [first for first, _ in spans] == [1, *(end + 1 for end in ends[:-1])]
-            assert ends[-1] == count
-        assert set(taught) == {path.stem[:2] for path in (ROOT / "notebooks").glob("0*.ipynb")}

@@ -19,18 +19,6 @@ def ends_of(part):
     return study.outcomes(eo.datasets.load_study(f"location_{part}"))
 
 
-def test_figures_quoted_from_the_study():
-    stored = eo.datasets.load_study("approximation_error_15")
-    error = stored["approximate_min"] - stored["exact_min"]
-    plane = error[stored["geometry"] == "plane"].abs().groupby(stored["load"]).mean()
-    assert len(stored) == 600
-    assert plane.round(2).to_dict() == {0.2: 0.02, 0.5: 0.07, 0.8: 0.09}
-    assert (error < 0).mean() > 0.95
-    st_paul = eo.datasets.load_study("approximation_error_st_paul").set_index("load")
-    assert round(st_paul["mean_abs_error"][0.225], 2) == 0.03
-    assert (st_paul["spearman"] > 0.998).all()
-
-
 def test_every_stored_study_is_described():
     from emsopt._files import locate
 
@@ -39,17 +27,6 @@ def test_every_stored_study_is_described():
     parts = {f"boke_{part}_ends" for part in ("noisy", "sprinkler", "tuning")}  # "boke_noise_free_ends" and so on
     assert stored - parts == described & stored
     assert {name for name in described if "_" in name} <= stored
-
-
-def test_variants_of_gp_pm_have_the_repairs_that_they_name(script):
-    location = script("benchmarks/location_study.py")
-    objective = location.problem("ablation", n_sites=10, units=5, seed=0)
-    has = lambda name: location.Ablated(objective, name, 0)._repairs
-    assert has("gp-pm") == has("gp-pm - cap") | {"cap"} == location.REPAIRS
-    assert has("literal + cap") == {"cap"}
-    assert has("gp-pm-literal") == set()
-    assert len({has(name) for name in location.COMPARED["ablation"]}) == len(location.COMPARED["ablation"]) == 16
-    assert location.Ablated(objective, "literal + climbs", 0).repeats is False  # nothing is evaluated twice
 
 
 def test_optimizers_in_the_results_are_those_of_the_studies():

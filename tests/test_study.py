@@ -1,10 +1,7 @@
 """The study runner: the same rows on every backend, in any order, killed and resumed or not; clear errors."""
 
 import os
-import random
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -42,16 +39,8 @@ def noted(x, folder):
     return {"tenfold": 10 * x}
 
 
-ENDLESS = 25
-
-
-def slow(x):
-    """Take a moment; the last cases wait until the study they belong to is killed, if it is to be."""
-    time.sleep(0.02)
-    while x >= ENDLESS and "EMSOPT_STUDY_TO_KILL" in os.environ:
-        os.kill(int(os.environ["EMSOPT_STUDY_TO_KILL"]), 0)  # fails, and ends the worker, once the study is gone
-        time.sleep(0.01)
-    return {"third": x / 3, "text": f"case {x} " + "x" * 200}
+def third(x):
+    return {"third": x / 3}
 
 
 def hindered(x, study, folder):
@@ -62,7 +51,7 @@ def hindered(x, study, folder):
             time.sleep(0.01)
         os.kill(study, signal.SIGINT)
         time.sleep(0.5)
-    return {"third": x / 3}
+    return third(x)
 
 
 def threads(x):
@@ -94,64 +83,29 @@ def test_rows_come_in_the_order_of_the_cases():
     assert table["value"][table["x"] == 3].tolist() == [rng.standard_normal(), rng.standard_normal()]
 
 
-def test_processes_give_what_serial_gives(serial):
-    assert len(serial) == 12 * len(GRID)
-    processes = study.run(search, GRID, backend="processes", workers=2)
-    pd.testing.assert_frame_equal(processes, serial, check_exact=True)
-
-
 @pytest.mark.filterwarnings("default")  # the cluster's own
-def test_a_dask_cluster_gives_what_serial_gives(serial, client, tmp_path):
-    cluster = study.run(search, GRID, backend=client, file=tmp_path / "study.jsonl")
-    pd.testing.assert_frame_equal(cluster, serial, check_exact=True)
-    from_file = study.run(search, GRID, file=tmp_path / "study.jsonl")
-    pd.testing.assert_frame_equal(from_file, serial, check_exact=True)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.filterwarnings("default")
-def test_ctrl_c_on_a_dask_cluster_loses_no_finished_case(client, tmp_path):
-    cases = study.cases(x=range(12), study=os.getpid(), folder=str(tmp_path))
-    file = tmp_path / "study.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        study.run(hindered, cases, file=file, backend=client)
-    assert 1 <= finished(file) < len(cases)
-    stored = set(file.read_text().splitlines())
-    table = study.run(hindered, cases, file=file, backend=client)
-    assert stored < set(file.read_text().splitlines())
-    assert finished(file) == len(cases)
-    pd.testing.assert_frame_equal(table, study.run(hindered, cases), check_exact=True)
-
-
-def test_an_executor_gives_what_serial_gives():
-    cases = study.cases(x=range(5), seed=[7])
+@pytest.mark.parametrize("backend", ["processes", "dask", "executor"])
+def test_every_backend_gives_what_serial_gives(backend, serial, tmp_path, request):
+    assert len(serial) == 12 * len(GRID)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        table = study.run(draws, cases, backend=pool)
-    pd.testing.assert_frame_equal(table, study.run(draws, cases), check_exact=True)
-    with ThreadPoolExecutor(2) as pool:
-        blas = study.run(threads, study.cases(x=range(4)), backend=pool)["blas"]
-    assert {number for numbers in blas for number in numbers} == {1}
+        given = {"processes": {"backend": "processes", "workers": 2}, "executor": {"backend": pool}}.get(backend)
+        given = given or {"backend": request.getfixturevalue("client")}
+        table = study.run(search, GRID, file=tmp_path / "study.jsonl", **given)
+    pd.testing.assert_frame_equal(table, serial, check_exact=True)
+    pd.testing.assert_frame_equal(study.run(search, GRID, file=tmp_path / "study.jsonl"), serial, check_exact=True)
 
 
-def test_an_error_of_the_progress_function_cancels_what_is_left(tmp_path):
-    def stop(done, total):
-        if done:
-            raise KeyError("stop")
-
-    # `held` keeps the traceback, and with it the frame that submitted the cases.
-    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyError) as held:
-        study.run(noted, study.cases(x=range(10, 1000), folder=[str(tmp_path)]), backend=pool, progress=stop)
-    assert held.value.args == ("stop",)
-    assert len((tmp_path / "calls").read_text().splitlines()) < 990
-
-
-@pytest.mark.parametrize("backend", ["serial", "processes"])
+@pytest.mark.parametrize("backend", ["serial", "processes", "threads"])
 def test_one_thread_each(backend):
-    workers = 2 if backend == "processes" else None  # with one core the default is one worker, which is this process
-    table = study.run(threads, [{"x": 0}, {"x": 1}], backend=backend, workers=workers)
+    with ThreadPoolExecutor(2) as pool:
+        # with one core the default is one worker, which is this process
+        options = {"workers": 2} if backend == "processes" else {}
+        table = study.run(
+            threads, study.cases(x=range(4)), backend=pool if backend == "threads" else backend, **options
+        )
     assert all(pools and set(pools) == {1} for pools in table["blas"])
     if backend == "processes":
-        assert table["numba"].tolist() == ["1", "1"]
+        assert table["numba"].tolist() == ["1"] * 4
 
 
 def test_cases_on_file_are_not_run_again(tmp_path):
@@ -164,6 +118,30 @@ def test_cases_on_file_are_not_run_again(tmp_path):
     assert table["tenfold"].tolist() == [50, 20, 10]
     assert shown == [(2, 3), (3, 3)]
     assert len(file.read_text().splitlines()) == 4
+
+
+def finished(file):
+    return file.read_text().count('{"case"') if file.exists() else 0
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("backend", ["serial", "dask"])
+def test_interrupted_and_resumed_no_finished_case_is_lost(tmp_path, backend, request):
+    """By Ctrl-C; then a line is torn, as if the study had been killed amid it."""
+    backend = request.getfixturevalue("client") if backend == "dask" else backend
+    cases, file = study.cases(x=range(12), study=os.getpid(), folder=str(tmp_path)), tmp_path / "study.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        study.run(hindered, cases, file=file, backend=backend)
+    assert 1 <= finished(file) < len(cases)
+    stored = set(file.read_text().splitlines())
+    with open(file, "a") as torn:
+        torn.write('{"case": {"x": 11}, "ro')
+    table = study.run(hindered, cases, file=file, backend=backend)
+    lines = file.read_text().splitlines()
+    assert stored < set(lines)
+    assert len(lines) == len(set(lines)) == 1 + len(cases)
+    pd.testing.assert_frame_equal(table, study.run(hindered, cases), check_exact=True)
 
 
 @pytest.mark.filterwarnings("default")
@@ -182,60 +160,26 @@ def test_a_failure_names_its_case_and_loses_no_other(tmp_path, backend, request)
     assert calls(tmp_path) == [0, 1, 2, 3, 3, 4, 5]
 
 
-CUT_OFF = """
-import os, sys
-os.environ["EMSOPT_STUDY_TO_KILL"] = str(os.getpid())
-sys.path.insert(0, {folder!r})
-import test_study
-from emsopt import study
-study.run(test_study.slow, study.cases(x=range(30)), file={file!r}, backend={backend!r}, {workers})
-"""
-
-
-def finished(file):
-    return file.read_text().count('{"case"') if file.exists() else 0
-
-
-def cut_off(file, backend, how, after):
-    """Run the slow study in another process and send it a signal some time after its first case.
-
-    However late the signal comes, it finds the study unfinished.
-    """
-    workers = "workers=2" if backend == "processes" else ""
-    code = CUT_OFF.format(folder=str(Path(__file__).parent), file=str(file), backend=backend, workers=workers)
-    before = finished(file)
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    while process.poll() is None and finished(file) <= min(before, ENDLESS - 1):  # all others may be finished
-        time.sleep(0.005)
-    time.sleep(after)
-    process.send_signal(how)
-    process.wait()
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(("backend", "how"), [("serial", signal.SIGINT), ("processes", signal.SIGKILL)])
-def test_killed_and_resumed(tmp_path, backend, how):
-    file, moments = tmp_path / "study.jsonl", random.Random(1)
-    for _ in range(2 if backend == "serial" else 1):
-        cut_off(file, backend, how, moments.uniform(0, 0.15))
-    assert 1 <= finished(file) < 30
-    with open(file, "a") as torn:  # as if it had been killed amid a line
-        torn.write('{"case": {"x": 29}, "ro')
-    table = study.run(slow, study.cases(x=range(30)), file=file)
-    pd.testing.assert_frame_equal(table, study.run(slow, study.cases(x=range(30))), check_exact=True)
-    lines = file.read_text().splitlines()
-    assert len(lines) == len(set(lines)) == 31
-
-
 def test_files_of_other_studies_are_refused(tmp_path):
     file = tmp_path / "study.jsonl"
-    study.run(slow, [{"x": 1}], file=file)
+    study.run(third, [{"x": 1}], file=file)
     written = file.read_text()
-    refused("its task is 'slow'.* is 'draws'", study.run, draws, [{"x": 1, "seed": 2}], file=file)
-    refused(r"\['x'\], but .* \['x', 'y'\]", study.run, slow, [{"x": 1, "y": 2}], file=file)
+    refused("its task is 'third'.* is 'draws'", study.run, draws, [{"x": 1, "seed": 2}], file=file)
+    refused(r"\['x'\], but .* \['x', 'y'\]", study.run, third, [{"x": 1, "y": 2}], file=file)
     assert file.read_text() == written
     file.write_text(written.replace('"rows"', "rows"))
-    refused("line 2 .* damaged", study.run, slow, [{"x": 1}], file=file)
+    refused("line 2 .* damaged", study.run, third, [{"x": 1}], file=file)
+
+
+def framed(x, pair):
+    kind = f"{type(x).__name__} {type(pair).__name__}"
+    return pd.DataFrame({"kind": [kind]}, index=pd.Index(["mon"], name="day")) if x else []
+
+
+def test_values_reach_the_task_plain_and_an_index_with_a_name_is_kept():
+    table = study.run(framed, [{"x": np.int64(3), "pair": (1, 2)}])
+    assert table.iloc[0].to_dict() == {"x": 3, "pair": [1, 2], "day": "mon", "kind": "int list"}
+    assert study.run(framed, [{"x": 0, "pair": 1}]).columns.tolist() == ["x", "pair"]
 
 
 def test_bad_input_and_bad_results_are_refused():
@@ -248,25 +192,10 @@ def test_bad_input_and_bad_results_are_refused():
         ([{"x": 1}], {"backend": "dask"}, "got 'dask'"),
         ([{"x": 1}], {"workers": 2}, "requires backend='processes'"),
     ):
-        refused(says, study.run, slow, cases, **options)
+        refused(says, study.run, third, cases, **options)
     for what, says in {"number": "; got 3", "other": "rename what", "object": "not a plain value"}.items():
         with pytest.raises(study.StudyError, match=says):
             study.run(returns, [{"what": what}])
-
-
-def test_values_reach_the_task_plain_and_an_index_with_a_name_is_kept():
-    table = study.run(framed, [{"x": np.int64(3), "pair": (1, 2)}])
-    assert table.iloc[0].to_dict() == {"x": 3, "pair": [1, 2], "day": "mon", "kind": "int list"}
-    assert study.run(empty, [{"x": 1}]).columns.tolist() == ["x"]
-
-
-def framed(x, pair):
-    index = pd.Index(["mon"], name="day")
-    return pd.DataFrame({"kind": [f"{type(x).__name__} {type(pair).__name__}"]}, index=index)
-
-
-def empty(x):
-    return []
 
 
 def test_seeds_stay_what_they_are():

@@ -4,25 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import emsopt
-from emsopt._files.version import _commit, provenance
-
-COMMIT = "1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
-
-
-PACKED = f"# pack-refs with: peeled\n{'0' * 40} refs/heads/other\n{COMMIT} refs/heads/main\n"
-
-
-@pytest.mark.parametrize(
-    "files", [{"refs/heads/main": COMMIT}, {"packed-refs": PACKED}, {"HEAD": COMMIT}], ids=["loose", "packed", "none"]
-)
-def test_the_commit_is_read(files, tmp_path):
-    for name, content in ({"HEAD": "ref: refs/heads/main"} | files).items():
-        (tmp_path / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / ".git" / name).write_text(content + "\n")
-    assert _commit(tmp_path / ".git") == COMMIT
+from emsopt._files.version import provenance
 
 
 def test_the_version_names_the_commit_of_this_checkout():

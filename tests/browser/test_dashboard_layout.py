@@ -85,34 +85,6 @@ def test_nothing_overlaps_and_all_is_on_one_screen(browser, voila):
         check_widths(page, "unfolded")
 
 
-@pytest.mark.parametrize("size", [(1400, 900), (1024, 640)], ids=str)
-def test_what_a_click_does_is_seen_without_scrolling(browser, voila, size):
-    """The content of a tab is in view after one click, and messages are within 100 px of their button."""
-    with watched(browser, voila) as page:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.goto(voila)
-        drawn(page)
-
-        def inside():
-            box = page.locator(".emsopt-tabs > .emsopt-sheet:visible").bounding_box()
-            return box and box["y"] >= 0 and box["y"] + min(box["height"], size[1] / 4) <= size[1] + 1
-
-        for tab in TABS:
-            page.get_by_role("button", name=tab, exact=True).click()
-            until(page, lambda tab=tab: page.get_by_role("button", name=tab, pressed=True).count() and inside(), tab)
-        for tab, name in (("Data and trust", "Back-test"), ("Day plan", "Plan the day")):
-            page.get_by_role("button", name=tab, exact=True).click()
-            button, status = page.get_by_role("button", name=name, exact=True), page.locator("[role=status]:visible")
-            button.click()
-
-            def near(button=button, status=status):  # soon: the figures above grow and shrink for a moment
-                boxes = [button.bounding_box(), *(each.bounding_box() for each in status.all())]
-                above, below = sorted((boxes[0], boxes[-1]), key=lambda box: box["y"])
-                return 0 < below["y"] - above["y"] - above["height"] <= 100
-
-            until(page, near, f"a message near {name}")
-
-
 def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):
     """San José's files are calibrated, compared, tested, saved, and opened again by another visitor, without code."""
     folder = ROOT / "emsopt" / "data" / "san_jose"

@@ -182,17 +182,6 @@ def test_a_click_tells_about_an_atom_and_the_keyboard_about_a_station(page, tmp_
     assert label.startswith("Depot: 2 units, 20% busy")
 
 
-def test_pointing_at_an_atom_leaves_only_its_lines(page, tmp_path):
-    city = degrees()
-    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
-    strong = "paths => paths.filter(p => p.getAttribute('stroke-opacity') > 0.9).length"
-    assert page.locator(LINES).evaluate_all(strong) == 0
-    page.locator(ATOMS).nth(7).hover()
-    assert page.locator(LINES).evaluate_all(strong) == 3
-    page.locator("h1").hover()
-    assert page.locator(LINES).evaluate_all(strong) == 0
-
-
 def test_the_table_says_the_same_in_words(page, tmp_path):
     city = degrees()
     open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
@@ -226,24 +215,6 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
     assert page.title() == NASTY
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
-
-
-def test_names_are_written_where_they_have_room_and_cells_have_none(page, tmp_path):
-    city = degrees(atom_names=[f"Quarter {k}" for k in range(18)] + ["1.5N 2E", "0.5S 2E"])
-    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
-    written = page.locator(".name span")
-    names = written.all_inner_texts()
-    assert names[:4] == ["Depot", "South", "North", "West"]  # those with units first
-    assert 10 < len(names) < 23
-    assert all(name.startswith("Quarter") for name in names[4:])
-    boxes = [one.bounding_box() for one in [*written.all(), *page.locator(".leaflet-marker-pane .station").all()]]
-    for k, a in enumerate(boxes):
-        for b in boxes[:k]:
-            across = min(a["x"] + a["width"], b["x"] + b["width"]) - max(a["x"], b["x"])
-            down = min(a["y"] + a["height"], b["y"] + b["height"]) - max(a["y"], b["y"])
-            assert min(across, down) <= 1
-    page.get_by_label("Shading").uncheck()
-    assert written.all_inner_texts() == names[:4]
 
 
 def test_a_map_born_in_a_hidden_tab_fits_when_shown(page, tmp_path):
@@ -282,9 +253,6 @@ def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, 
     page.wait_for_timeout(150)
     page.mouse.up()
     inner.locator(".leaflet-popup").wait_for(timeout=5000)
-
-
-# -- a day -----------------------------------------------------------------------------------------------------------
 
 
 def test_units_drive_to_calls_as_the_clock_runs(page, tmp_path):
@@ -343,24 +311,3 @@ def test_units_turn_around_and_bring_patients_to_a_hospital(page, tmp_path):
     assert np.array(found) == pytest.approx(np.array(expected), abs=1e-4)
     assert page.locator(".hospital").count() == 1
     assert "2 units sent" in page.locator(".summary").inner_text()
-
-
-# -- layout and accessibility ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [(800, 480), (800, 640), (1000, 640), (1400, 900)])
-def test_nothing_covers_the_list_of_layers(page, size, tmp_path):
-    city = degrees()
-    named = {name: evaluation(city, [0, 2, 3]) for name in ("yours", "optimum", "p-median", "today")}
-    page.set_viewport_size({"width": size[0], "height": size[1]})
-    open_map(page, deployment_map(city, named), tmp_path)
-    names = (".legend", ".leaflet-control-layers", ".leaflet-control-zoom", ".leaflet-control-scale")
-    boxes = [page.locator(name).bounding_box() for name in names]
-    frame = page.locator(".leaflet-container").bounding_box()
-    for k, one in enumerate(boxes):
-        assert frame["x"] <= one["x"]
-        assert one["y"] + one["height"] <= frame["y"] + frame["height"]
-        for other in boxes[:k]:
-            gaps = [max(a[at] - b[at] - b[size] for a, b in ((one, other), (other, one)))
-                    for at, size in (("x", "width"), ("y", "height"))]  # fmt: skip
-            assert max(gaps) >= 0

@@ -24,31 +24,6 @@ PATIENCE = 180_000  # ms, for a whole notebook
 TOKEN = "t"
 STREETS = tuple(f"https://{host}/" for host in ("cdn.jsdelivr.net", "code.jquery.com", "cdnjs.cloudflare.com"))
 STREETS += ("https://netdna.bootstrapcdn.com/", "https://tile.openstreetmap.org/")  # whom folium asks
-LAPTOP = {"width": 1400, "height": 900}
-PROJECTOR = {"width": 1024, "height": 640}  # CSS pixels of 1280 x 800 at 125 %
-UNFIT = """([outputs, room]) => {
-  // What of these outputs is cut off, wider than its column without a scroll bar of its own, or higher than the room;
-  // and pictures so much smaller than drawn that their text (12 points) has less than 8 pixels.
-  const trouble = [];
-  const say = (what, e) => trouble.push(`${what}: ${e.tagName}.${e.className} ${e.textContent.trim().slice(0, 40)}`);
-  if (document.documentElement.scrollWidth > innerWidth) say("the page scrolls sideways", document.documentElement);
-  for (const output of document.querySelectorAll(outputs))
-    for (const e of [output, ...output.querySelectorAll("*")]) {
-      const box = e.getBoundingClientRect(), column = output.getBoundingClientRect();
-      if (box.width < 2 || box.height < 2 || e.closest(".leaflet-container, mjx-assistive-mml, select")) continue;
-      const own = getComputedStyle(e), scrolls = at => /auto|scroll/.test(getComputedStyle(at).overflowX);
-      const framed = e.matches("img, iframe, .emsopt-map");
-      let above = e;
-      while (above !== output && !scrolls(above.parentElement)) above = above.parentElement;
-      if (box.right > column.right + 1 && (framed || (above === output && !scrolls(output)))) say("too wide", e);
-      if (framed && box.height > room) say(`${Math.round(box.height)} of ${room} pixels high`, e);
-      if (e.naturalWidth && box.width < e.naturalWidth / 2) say(`${e.naturalWidth} pixels wide`, e);
-      const cut = (less, all, how) => /hidden|clip/.test(how) && all > less + 2;
-      if (cut(e.clientWidth, e.scrollWidth, own.overflowX) || cut(e.clientHeight, e.scrollHeight, own.overflowY))
-        say("cut off", e);
-    }
-  return trouble;
-}"""
 
 # Of all cells of code, also of folded ones, which show none.
 NUMBERS = """window.jupyterapp.shell.currentWidget.content.widgets
@@ -199,52 +174,15 @@ def test_a_notebook_runs(browser, lab, name, tmp_path):
             until(page, lambda: maps(page), "a map")
         for shown in maps(page):
             assert shown.locator(".station, .end").count() > 0
-        check_projector(page)
         if name.startswith("00"):
             check_deployment_panel(page)
-        if name.startswith("01"):
-            run_again(page, "eo.panels.load_panel(")
-            check_load_panel(page)
         if name.startswith("03"):
             check_exploration_map(page)
-            run_again(page, "eo.panels.navigation_panel(")
-            check_navigation_panel(page)
         if name == "dashboard":
             from test_dashboard_page import large_files, read_files
 
             page.get_by_label("City", exact=True).select_option("Your own files")
             read_files(page, large_files(tmp_path))
-
-
-def run_again(page, panel):
-    """Run the first cell and that of a panel, which then has a kernel."""
-    shown = len(maps(page))
-    page.evaluate(
-        """async panel => {
-          const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
-          const cells = notebook.widgets.map(cell => cell.model), code = cells.filter(cell => cell.type === "code");
-          for (const cell of [code[0], code.find(cell => cell.sharedModel.getSource().includes(panel))]) {
-            notebook.activeCellIndex = cells.indexOf(cell);
-            await app.commands.execute("notebook:run-cell");
-          }
-        }""",
-        panel,
-    )
-    until(page, lambda: len(maps(page)) == shown, "the panel's map")
-
-
-def check_projector(page):
-    """On a projector, what the cells show fits between JupyterLab's bars."""
-    usual = page.viewport_size
-    page.set_viewport_size(PROJECTOR)
-    cells = page.locator(".jp-Notebook .jp-Cell")
-    for k in range(cells.count()):
-        cells.nth(k).scroll_into_view_if_needed()
-    page.wait_for_timeout(500)  # maps take their new size
-    room = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').clientHeight")
-    assert 500 < room < PROJECTOR["height"]
-    assert page.evaluate(UNFIT, [".jp-OutputArea-output, .jp-MarkdownOutput", room]) == []
-    page.set_viewport_size(usual)
 
 
 def check_deployment_panel(page):
@@ -259,36 +197,6 @@ def check_deployment_panel(page):
     until(page, lambda: message.count() == 1, "a message")
 
 
-def check_load_panel(page):
-    """Home and End take the load to 0.001 and 1000, an arrow a step."""
-    frame = maps(page)[-1]
-    handle = page.locator(".widget-slider", has_text="Load").locator(".noUi-handle")
-    handle.scroll_into_view_if_needed()
-    handle.focus()
-    seen = []
-    for key in ("End", "ArrowLeft", "Home", "ArrowRight"):
-        before, drawn = panel_texts(page), stations(frame)
-        page.keyboard.press(key)
-        until(page, lambda before=before: panel_texts(page) != before, f"figures after {key}")
-        if key in ("End", "Home"):
-            until(page, lambda drawn=drawn: stations(frame) != drawn, f"a map after {key}")
-        seen.append(stations(frame))
-    assert seen[0] == ["9"]  # all units at the 1-median
-    assert seen[2] == ["1"] * 9  # the p-median deployment
-    figures = page.locator(".widget-html-content:has(table.emsopt-figures)").first
-    check_seen_together(page, page.locator(".widget-slider", has_text="Load"), figures, frame)
-
-
-def check_seen_together(page, *parts):
-    """On a laptop, control, figures and map of a panel are on the screen at once, the map beside the others."""
-    page.set_viewport_size(LAPTOP)
-    page.wait_for_timeout(500)  # they take their new places
-    boxes = [part.bounding_box() for part in parts]
-    room = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').clientHeight")
-    assert max(b["y"] + b["height"] for b in boxes) - min(b["y"] for b in boxes) < room
-    assert boxes[-1]["x"] > max(b["x"] + b["width"] for b in boxes[:-1]) - 1
-
-
 def check_exploration_map(page):
     """The slider takes roads away, another agent has other roads, and Play moves the slider."""
     frame = maps(page)[0]
@@ -301,16 +209,6 @@ def check_exploration_map(page):
     assert len(set(seen)) == 3
     frame.get_by_role("button", name="Play").click()
     until(page, lambda: said.text_content() not in seen, "roads of later rounds")
-
-
-def check_navigation_panel(page):
-    """A closed road changes figures and map, and is said to be closed."""
-    button = page.get_by_role("button", name="Close the road driven most")
-    button.scroll_into_view_if_needed()
-    button.click()
-    until(page, lambda: any("Closed: " in text for text in panel_texts(page)), "a closed road", 60)
-    page.get_by_role("button", name="Open all").click()
-    until(page, lambda: not any("Closed: " in text for text in panel_texts(page)), "it open again", 60)
 
 
 def stations(frame):

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_notebook_pages import MAPLESS, NOTEBOOKS, PROJECTOR, UNFIT, until, watched
+from test_notebook_pages import MAPLESS, NOTEBOOKS, until, watched
 
 SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
 PAGES = [page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts]
@@ -61,33 +61,6 @@ def test_maps_of_a_notebook_are_alive(browser, name):
         until(page, lambda: page.locator(f"{WIDGET} + div:not(:empty)").count() == widgets, "the maps of panels")
         box.locator(".leaflet-control-zoom-in").click()
         until(page, lambda: shape.bounding_box() != before, "a map that zooms in")
-
-
-def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):
-    maps = re.compile(r"\" title=\"(Map: [^\"]+)\"")
-    notebooks = [path.read_text("utf-8") for path in PAGES if path.parent.name == "notebooks"]
-    theirs = sorted(title for text in notebooks for title in maps.findall(text))
-    with watched(browser, SITE.as_uri()) as page:
-        page.goto((SITE / "generated" / "figures" / "index.html").as_uri())
-        shown = page.locator("iframe")
-        assert sorted(shown.nth(k).get_attribute("title") for k in range(shown.count())) == theirs
-        kinds = set()
-        for k in range(shown.count()):
-            shown.nth(k).scroll_into_view_if_needed()  # it loads only then
-            inside = shown.nth(k).content_frame
-            inside.locator(".leaflet-overlay-pane canvas, .leaflet-overlay-pane path").first.wait_for(state="attached")
-            kinds |= set(re.findall(r"^(\w+)\(document", inside.locator("script").last.text_content(), re.MULTILINE))
-        assert kinds == {"deployments", "roads", "replay", "sheet"}
-
-
-@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
-def test_a_notebook_fits_a_projector(browser, name):
-    with watched(browser, SITE.as_uri()) as page:
-        page.set_viewport_size(PROJECTOR)
-        page.goto((SITE / "generated" / "notebooks" / f"{name}.html").as_uri())
-        page.wait_for_timeout(500)
-        bar = page.locator(".bd-header").bounding_box()["height"]
-        assert page.evaluate(UNFIT, [".cell_output", PROJECTOR["height"] - bar]) == []
 
 
 def test_the_register_is_filtered_by_words_and_verdict(browser):

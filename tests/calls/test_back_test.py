@@ -15,37 +15,10 @@ import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
 from emsopt.calls.recorded import as_recorded, measures, percentile, recorded_responses
 
-CLOSE = (0.05, 0.10)  # of the mean and of the 90th percentile
-
 
 @pytest.fixture(scope="module")
 def san_jose():
     return eo.datasets.san_jose_calls()
-
-
-def halves(log):
-    """Return the ways in which the two weeks are cut: what is fitted, what is predicted."""
-    odd = log.times.astype("datetime64[D]").astype(int) % 2 == 1
-    late = {day: log.times >= np.datetime64(f"2015-01-{day:02d}") for day in (8, 10)}
-    return {"1 to 9": (~late[10], late[10]), "second week": (late[8], ~late[8]), "odd days": (odd, ~odd)}
-
-
-@pytest.mark.parametrize(("cut", "known"), [("1 to 9", False), ("second week", True), ("odd days", False)])
-def test_san_jose_is_predicted(san_jose, cut, known):
-    calls, stations = san_jose
-    if not known:
-        letters = {
-            unit: f"u{chr(97 + k % 26)}{chr(97 + k // 26)}" for k, unit in enumerate(calls.details["unit"].unique())
-        }
-        calls = dataclasses.replace(calls, details=calls.details.assign(unit=calls.details["unit"].map(letters)))
-    fitted, predicted = halves(calls)[cut]
-    report = eo.calls.back_test(eo.calls.calibrate(calls.where(fitted), stations), calls.where(predicted), draws=40)
-    frame = report.to_frame()
-    for name, limit in zip(("mean_response_min", "percentile_90_min"), CLOSE, strict=True):
-        for column in ("modelled", "city_model"):
-            assert abs(frame.loc[name, column] / frame.loc[name, "recorded"] - 1) < limit
-    assert abs(frame.loc["late_over_8_min", "modelled"] - frame.loc["late_over_8_min", "recorded"]) < 0.04
-    assert frame.loc["mean_response_min", "low"] < frame.loc["mean_response_min", "modelled"]
 
 
 @pytest.fixture(scope="module")
@@ -74,66 +47,6 @@ def report(fit, stations):
     )
 
 
-def test_a_true_model_passes_and_a_wrong_one_fails(report, fit, stations):
-    frame = report.to_frame()
-    assert ((frame["recorded"] >= frame["low"]) & (frame["recorded"] <= frame["high"])).mean() > 0.6
-    for name in ("mean_response_min", "percentile_90_min"):
-        assert frame.loc[name, "modelled"] == pytest.approx(frame.loc[name, "recorded"], rel=0.04)
-        assert frame.loc[name, "city_model"] == pytest.approx(frame.loc[name, "modelled"], rel=0.04)
-    for table in (report.by_hour, report.by_zone, report.by_station):
-        assert len(outside(table)) < 0.3 * len(table)
-        assert len(outside(table)) <= binom.ppf(0.99, len(table), 0.1)
-    assert report.distribution["recorded"].sum() == pytest.approx(1)
-    assert all("usable" in sentence for sentence in report.verdict[:3])
-    slow = synthetic_log(stations, Truth(minutes_per_km=2.2), days=14, start="2024-04-01", rng=2)
-    report = eo.calls.back_test(fit, slow, draws=40)
-    assert "do not use" in report.verdict[0]
-    assert "too low: recorded" in report.verdict[0]
-    assert not report.uses.loc[["mean", "percentile_90", "threshold", "moves", "zones"], "usable"].any()
-
-
-def outside(table):
-    """Return the rows whose recorded value is outside the interval."""
-    return table[(table["recorded"] < table["low"]) | (table["recorded"] > table["high"])]
-
-
-def test_every_use_is_judged_by_its_rule(san_jose, early, fit, stations):
-    """On San José and on a slower log the limits are those of the table, and groups outside are named."""
-    real = eo.calls.back_test(early, san_jose[0].between("2015-01-10", "2015-01-15"))
-    slow = synthetic_log(stations, Truth(minutes_per_km=2.2, service_min=80), days=14, start="2024-04-01", rng=2)
-    wrong = eo.calls.back_test(fit, slow, draws=40)
-    rows = {"mean": "mean_response_min", "percentile_90": "percentile_90_min", "threshold": "late_over_8_min"}
-    for report in (real, wrong):
-        assert list(report.uses.index) == [*rows, "fleet", "moves", "zones", "workload"]
-        for use, name in rows.items():
-            row = report.to_frame().loc[name]
-            limit = {"mean": 0.05, "percentile_90": 0.1}.get(use, min(0.04 / row["recorded"], 0.25))
-            assert report.usable(use) == (abs(row["city_model"] / row["recorded"] - 1) <= limit)
-            assert f"{row['as_before']:.2f}" in report.uses.loc[use, "why"] or use == "threshold"
-        for table in (report.by_zone, report.by_station.dropna()):
-            moved = table.assign(recorded=table["recorded"] + table["modelled"] - table["city_model"])
-            assert all(name in " ".join(report.details) for name in outside(moved).index)
-    assert all(real.usable(use) for use in ("mean", "percentile_90", "moves"))
-    assert not wrong.uses["usable"].any()
-    refused("moves", real.usable, "move")
-
-
-def test_calls_of_fitted_days_are_not_called_a_hold_out(san_jose, early):
-    calls, stations = san_jose
-    report = eo.calls.back_test(early, calls.between("2015-01-08", "2015-01-12"), draws=40)
-    days = pd.Series(eo.calls.replay(early, calls.between("2015-01-08", "2015-01-12"), draws=1).calls.times).dt.day
-    seen = f"2 of the 4 days, with {(days < 10).sum():,} of {len(days):,} calls"
-    assert f"not a hold-out: {seen}, are days that the model was fitted to." in report.verdict[0]
-    assert report.verdict[0] in report.html
-    assert not report.uses["usable"].any()
-    half = np.arange(len(calls)) % 2 == 0
-    mixed = eo.calls.back_test(eo.calls.calibrate(calls.where(half), stations), calls.where(~half), draws=40)
-    assert "14 of the 14 days" in mixed.verdict[0]
-    noon = np.datetime64("2015-01-10T12:00")  # the fit has the morning, the test the afternoon
-    fit = eo.calls.calibrate(calls.where(calls.times < noon), stations)
-    assert "hold-out" not in eo.calls.back_test(fit, calls.where(calls.times >= noon), draws=40).verdict[0]
-
-
 def test_impossible_responses_are_left_out_and_counted(stations):
     log = synthetic_log(stations, days=14, rng=1)
     fit = eo.calls.calibrate(log, stations)
@@ -154,56 +67,6 @@ def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
     for text in (page, repr(report), report._repr_html_()):
         assert not re.search(r"\d\d:\d\d|\bE\d+\b|\d\.\d{4}", text)  # clock, unit or place of a call
     assert (report.by_zone["calls"] >= 5).all()
-
-
-def test_replays_follow_the_law_and_the_number_of_units(stations):
-    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
-    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
-    fit = eo.calls.calibrate(log, stations)
-    played = eo.calls.replay(fit, draws=30, rng=1)
-    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
-    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
-    fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=200, days=10, rng=1), stations)
-    few, many = (eo.calls.replay(fit, deployment=units, draws=5, rng=0) for units in ([0, 1, 2], [*range(8)] * 2))
-    assert many.mean_response < few.mean_response
-    assert many.loss_fraction == 0 < few.loss_fraction
-    assert many.late_fraction(8) < few.late_fraction(8)
-    assert np.isnan(few.response[few.unit < 0]).all()
-    again = eo.calls.replay(fit, deployment=[0, 1, 2], draws=5, rng=0)
-    assert np.array_equal(again.response, few.response, equal_nan=True)
-
-
-def test_deployments_are_names_or_indices_of_stations(stations):
-    """Without a seed two replays are alike, so that deployments can be compared."""
-    fit = eo.calls.calibrate(synthetic_log(stations, days=7, rng=1), stations)
-    names = fit.stations["name"].iloc[[0, 1, 2]].tolist()
-    played = [eo.calls.replay(fit, deployment=units, draws=2) for units in (names, [0, 1, 2])]
-    np.testing.assert_array_equal(played[0].response, played[1].response)
-    for wrong in ([99], [], ["Nowhere"], [[0]]):
-        refused("deployment", eo.calls.replay, fit, deployment=wrong)
-    refused("at least 40", eo.calls.back_test, fit, fit.calls, draws=1)
-    refused("`fit` must be", eo.calls.back_test, "fit", fit.calls)
-
-
-def test_a_log_cut_in_two_is_tested_on_its_roads_with_the_deployment_that_is_known(stations, monkeypatch):
-    log, cut, today = synthetic_log(stations, days=14, rng=1), np.datetime64("2024-03-10"), [0, 0, 1]
-    anonymous = dataclasses.replace(log, details=log.details.drop(columns=["unit", "station"], errors="ignore"))
-    for calls, known in ((log, True), (anonymous, False)):
-        past, report = calibrate_and_test(calls, stations, cut, today=today)
-        assert (past.homes_from != "unknown") == known
-        assert past.calls.times.max() < cut
-        assert report.period.startswith("2024-03-10")
-        np.testing.assert_array_equal(report.deployment, past.deployment if known else today)
-    asked, roads, homes = [], object(), {"Q1": "Station 1"}
-
-    def calibrated(_, *rest):
-        asked.append(rest)
-        return past
-
-    module = sys.modules["emsopt.calls.back_test"]
-    monkeypatch.setattr(module, "calibrate", calibrated)
-    calibrate_and_test(log, stations, cut, homes, roads, dispatch="agency")
-    assert asked == [(stations, homes, roads, "agency")]
 
 
 def log_of(minutes, unit="m"):
@@ -248,3 +111,90 @@ def test_seconds_are_not_rounded_and_logs_without_stamps_refused(evaluation):
     calls = eo.calls.read_calls(pd.DataFrame({"time": ["2025-01-06 00:00"], "lon": [0.0], "lat": [45.0]}))
     refused("'dispatched' and 'on_scene'", recorded_responses, calls)
     refused("no call of the log", recorded_responses, log_of([-5.0, -6.0]))
+
+
+def test_calls_of_fitted_days_are_not_called_a_hold_out(san_jose, early):
+    calls, stations = san_jose
+    report = eo.calls.back_test(early, calls.between("2015-01-08", "2015-01-12"), draws=40)
+    assert re.search(r"not a hold-out: 2 of the 4 days, with \d+ of \d+ calls, are days that", report.verdict[0])
+    assert report.verdict[0] in report.html
+    assert not report.uses["usable"].any()
+    noon = np.datetime64("2015-01-10T12:00")  # the fit has the morning, the test the afternoon
+    fit = eo.calls.calibrate(calls.where(calls.times < noon), stations)
+    assert "hold-out" not in eo.calls.back_test(fit, calls.where(calls.times >= noon), draws=40).verdict[0]
+
+
+def test_replays_follow_the_law_and_the_number_of_units(stations):
+    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
+    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
+    fit = eo.calls.calibrate(log, stations)
+    played = eo.calls.replay(fit, draws=30, rng=1)
+    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
+    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
+    fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=200, days=10, rng=1), stations)
+    names = fit.stations["name"].iloc[[0, 1, 2]].tolist()
+    few, many, again = (eo.calls.replay(fit, deployment=u, draws=5) for u in ([0, 1, 2], [*range(8)] * 2, names))
+    assert many.mean_response < few.mean_response
+    assert many.loss_fraction == 0 < few.loss_fraction
+    assert many.late_fraction(8) < few.late_fraction(8)
+    assert np.isnan(few.response[few.unit < 0]).all()
+    np.testing.assert_array_equal(again.response, few.response)  # also without a seed, so that they can be compared
+    for wrong in ([99], [], ["Nowhere"], [[0]]):
+        refused("deployment", eo.calls.replay, fit, deployment=wrong)
+    refused("at least 40", eo.calls.back_test, fit, fit.calls, draws=1)
+    refused("`fit` must be", eo.calls.back_test, "fit", fit.calls)
+
+
+def test_a_log_cut_in_two_is_tested_on_its_roads_with_the_deployment_that_is_known(stations, monkeypatch):
+    log, cut, today = synthetic_log(stations, days=14, rng=1), np.datetime64("2024-03-10"), [0, 0, 1]
+    anonymous = dataclasses.replace(log, details=log.details.drop(columns=["unit", "station"], errors="ignore"))
+    for calls, known in ((log, True), (anonymous, False)):
+        past, report = calibrate_and_test(calls, stations, cut, today=today)
+        assert (past.homes_from != "unknown") == known
+        assert past.calls.times.max() < cut
+        assert report.period.startswith("2024-03-10")
+        np.testing.assert_array_equal(report.deployment, past.deployment if known else today)
+    asked, roads, homes = [], object(), {"Q1": "Station 1"}
+    calibrated = lambda _, *rest: asked.append(rest) or past
+    monkeypatch.setattr(sys.modules["emsopt.calls.back_test"], "calibrate", calibrated)
+    calibrate_and_test(log, stations, cut, homes, roads, dispatch="agency")
+    assert asked == [(stations, homes, roads, "agency")]
+
+
+def outside(table):
+    """Return the rows whose recorded value is outside the interval."""
+    return table[(table["recorded"] < table["low"]) | (table["recorded"] > table["high"])]
+
+
+def test_a_true_model_passes(report):
+    frame = report.to_frame()
+    assert ((frame["recorded"] >= frame["low"]) & (frame["recorded"] <= frame["high"])).mean() > 0.6
+    for name in ("mean_response_min", "percentile_90_min"):
+        assert frame.loc[name, "modelled"] == pytest.approx(frame.loc[name, "recorded"], rel=0.04)
+        assert frame.loc[name, "city_model"] == pytest.approx(frame.loc[name, "modelled"], rel=0.04)
+    for table in (report.by_hour, report.by_zone, report.by_station):
+        assert len(outside(table)) <= min(binom.ppf(0.99, len(table), 0.1), 0.3 * len(table))
+    assert report.distribution["recorded"].sum() == pytest.approx(1)
+    assert all("usable" in sentence for sentence in report.verdict[:3])
+
+
+def test_every_use_is_judged_by_its_rule(san_jose, early, fit, stations):
+    """On San José and on a slower log the limits are those of the table, and groups outside are named."""
+    real = eo.calls.back_test(early, san_jose[0].between("2015-01-10", "2015-01-15"))
+    slow = synthetic_log(stations, Truth(minutes_per_km=2.2, service_min=80), days=14, start="2024-04-01", rng=2)
+    wrong = eo.calls.back_test(fit, slow, draws=40)
+    rows = {"mean": "mean_response_min", "percentile_90": "percentile_90_min", "threshold": "late_over_8_min"}
+    for report in (real, wrong):
+        assert list(report.uses.index) == [*rows, "fleet", "moves", "zones", "workload"]
+        for use, name in rows.items():
+            row = report.to_frame().loc[name]
+            limit = {"mean": 0.05, "percentile_90": 0.1}.get(use, min(0.04 / row["recorded"], 0.25))
+            assert report.usable(use) == (abs(row["city_model"] / row["recorded"] - 1) <= limit)
+            assert f"{row['as_before']:.2f}" in report.uses.loc[use, "why"] or use == "threshold"
+        for table in (report.by_zone, report.by_station.dropna()):
+            moved = table.assign(recorded=table["recorded"] + table["modelled"] - table["city_model"])
+            assert all(name in " ".join(report.details) for name in outside(moved).index)
+    assert all(real.usable(use) for use in ("mean", "percentile_90", "moves"))
+    assert not wrong.uses["usable"].any()
+    assert re.search("do not use.*too low: recorded", wrong.verdict[0])
+    refused("moves", real.usable, "move")

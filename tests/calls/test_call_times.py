@@ -65,22 +65,6 @@ def test_every_supported_form_gives_the_right_clock(case):
         assert log(text, time_zone="Asia/Kolkata").times[0].item() == utc + datetime.timedelta(minutes=330)
 
 
-def test_offsets_are_read_in_texts_and_timestamps():
-    """New York at the end of summer time: two local clocks, one time line."""
-    times = ["2025-11-02 00:30:00-04", "2025-11-02 01:30:00-04", "2025-11-02 01:30:00-05", "2025-11-02 03:00-05:00"]
-    assert walls(*times) == ["2025-11-02T00:30:00", "2025-11-02T01:30:00", "2025-11-02T01:30:00", "2025-11-02T03:00:00"]
-    assert (log(*times).clock, walls(*times, time_zone="America/New_York")) == ("as written", walls(*times))
-    assert walls(*times, time_zone="UTC")[1:3] == ["2025-11-02T05:30:00", "2025-11-02T06:30:00"]
-    east = pd.Timestamp("2025-03-14 16:05", tz="Europe/Berlin")
-    west = pd.Timestamp("2025-03-14 16:05", tz="America/New_York")
-    assert walls(east, west) == ["2025-03-14T16:05:00"] * 2
-    assert walls(east, west, time_zone="UTC") == ["2025-03-14T15:05:00", "2025-03-14T20:05:00"]
-    assert walls(datetime.date(2025, 3, 14), pd.Timestamp("2025-03-14 16:05")) == [
-        "2025-03-14T00:00:00",
-        "2025-03-14T16:05:00",
-    ]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -95,12 +79,6 @@ def test_whatever_else_is_refused_by_its_row(text):
     with pytest.raises(InputError, match=r"row 2: expected a time.*but got.*offsets from UTC") as caught:
         log(f"{DAY} 16:05", text)
     assert len(str(caught.value)) < 500
-
-
-def test_formats_that_cannot_be_used_or_do_not_fit_are_refused():
-    for layout in ("%q", "%Y%d%d", "%H:%M", "%Y %z", "mixed", 5):
-        refused("time_format", log, DAY, time_format=layout)
-    refused("row 2: .*`time_format` '%d.%m.%Y', but got", log, "14.3.2025", DAY, time_format="%d.%m.%Y")
 
 
 def test_parts_start_at_a_moment_in_any_form_and_at_no_other():
@@ -129,3 +107,20 @@ def test_slips_are_told_from_long_gaps():
     assert (len(log(*days(60), *days(60, "2028-01-01"))), len(log(*days(600), "2027-12-01"))) == (120, 601)
     assert (len(log(*days(8), "2098-01-01")), len(log(*days(97), *days(3, "2098-01-01")))) == (9, 100)
     assert len(log(*days(20), "2025-06-20")) == 21  # five months after a log of three weeks
+
+
+def test_timestamps_and_dates_keep_their_own_clocks():
+    east = pd.Timestamp("2025-03-14 16:05", tz="Europe/Berlin")
+    west = pd.Timestamp("2025-03-14 16:05", tz="America/New_York")
+    assert walls(east, west) == ["2025-03-14T16:05:00"] * 2
+    assert walls(east, west, time_zone="UTC") == ["2025-03-14T15:05:00", "2025-03-14T20:05:00"]
+    assert walls(datetime.date(2025, 3, 14)) == ["2025-03-14T00:00:00"]
+    summer_ends = ["2025-11-02 01:30:00-04", "2025-11-02 01:30:00-05"]  # one local clock, two moments
+    assert len(set(walls(*summer_ends, time_zone="America/New_York"))) == 1
+    assert walls(*summer_ends, time_zone="UTC") == ["2025-11-02T05:30:00", "2025-11-02T06:30:00"]
+
+
+@pytest.mark.parametrize("layout", ["%q", "%Y%d%d", "%H:%M", "%Y %z", "mixed", 5])
+def test_formats_that_cannot_be_used_or_do_not_fit_are_refused(layout):
+    refused("time_format", log, DAY, time_format=layout)
+    refused("row 2: .*`time_format` '%d.%m.%Y', but got", log, "14.3.2025", DAY, time_format="%d.%m.%Y")

@@ -41,9 +41,6 @@ def found(calls, stations=STATIONS, **options):
     return {finding.what: finding for finding in ec.check_calls(calls, stations, **options)}
 
 
-# -- reading ------------------------------------------------------------------------------------------------------
-
-
 def test_calls_are_read_in_the_order_of_time_and_blank_rows_are_counted():
     log = ec.read_calls(
         csv(
@@ -119,6 +116,15 @@ MALFORMED = [
 ]  # fmt: skip
 
 
+ZONES = [("10:00", "Europe/Berlin", "have no offset")]
+ZONES += [("10:00Z", zone, "`time_zone` must be") for zone in ("Mars/Base", "../../etc/passwd", "", 5, "Europe")]
+
+
+@pytest.mark.parametrize(("time", "zone", "words"), ZONES)
+def test_zones_that_are_unknown_or_of_no_use_are_refused(time, zone, words):
+    refused(words, ec.read_calls, csv(f"2025-01-01 {time},-30,45"), time_zone=zone)
+
+
 @pytest.mark.parametrize(("source", "words"), MALFORMED, ids=[w for _, w in MALFORMED])
 def test_malformed_files_give_clear_messages(source, words):
     with pytest.raises(InputError, match=words) as caught:
@@ -138,15 +144,6 @@ def test_a_file_too_large_is_refused(monkeypatch):
         refused(r"more than 3 rows|4 rows", ec.read_calls, four)
 
 
-@pytest.mark.parametrize(
-    ("time", "zone", "words"),
-    [("10:00", "Europe/Berlin", "have no offset")]
-    + [("10:00Z", zone, "`time_zone` must be") for zone in ("Mars/Base", "../../etc/passwd", "", 5, "Europe")],
-)
-def test_zones_that_are_unknown_or_of_no_use_are_refused(time, zone, words):
-    refused(words, ec.read_calls, csv(f"2025-01-01 {time},-30,45"), time_zone=zone)
-
-
 def test_parts_of_a_log():
     log = ec.read_calls(random_log(300, days=10))
     assert len(log.between("2025-01-06", "2025-01-16")) == 300
@@ -162,9 +159,6 @@ def test_parts_of_a_log():
     assert len(twice.without_repeats()) == 30
     refused("truth value", log.where, [True])
     refused("a CallLog is read already", ec.read_calls, log, where="unit == 'A1'")
-
-
-# -- counting -----------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0, 3.0, None]))
@@ -204,9 +198,8 @@ def test_cells_depend_on_the_stations_alone_and_are_at_most_400():
         assert f"{value:.4f}" not in said
     refused("could identify callers", ec.aggregate_calls, one, STATIONS, cell_km=0.01)
     demand = ec.aggregate_calls(random_log(5000), STATIONS)
-    finer = areas_module.WIDTHS_KM
     assert len(demand.atom_names) <= 400
-    below = finer[finer.index(demand.cell_km) - 1]
+    below = areas_module.WIDTHS_KM[areas_module.WIDTHS_KM.index(demand.cell_km) - 1]
     assert len(ec.aggregate_calls(random_log(5000), STATIONS, cell_km=below).atom_names) > 200
 
 
@@ -245,30 +238,35 @@ def test_areas_of_ones_own():
 
 
 BOW_TIE = {"type": "Polygon", "coordinates": [[[-30, 45], [-29.9, 45.1], [-29.9, 45], [-30, 45.1], [-30, 45]]]}
+HERE, POINT = square(-30, 45), {"type": "Point", "coordinates": [1, 2]}
 
 
-def test_areas_that_are_none_files_of_two_cities_and_too_many_atoms_are_refused():
+@pytest.mark.parametrize(
+    ("words", "areas"),
+    [
+        ("none of the", collection(("a", square(10, 10)))),
+        ("valid polygon", collection(("a", BOW_TIE))),
+        ("distinct", collection(("a", HERE), ("a", HERE))),
+        ("Polygon", collection(("a", POINT))),
+        ("property 'atom' or", file('{"type": "FeatureCollection", "features": [{}]}', "a.json")),
+    ],
+)
+def test_areas_that_are_none_are_refused(words, areas):
     pytest.importorskip("shapely")
-    here = square(-30, 45)
-    for areas, words in (
-        (collection(("a", square(10, 10))), "none of the"),
-        (collection(("a", BOW_TIE)), "valid polygon"),
-        (collection(("a", here), ("a", here)), "distinct"),
-        (collection(("a", {"type": "Point", "coordinates": [1, 2]})), "Polygon"),
-        (file('{"type": "FeatureCollection", "features": [{}]}', "a.json"), "property 'atom' or"),
-    ):
-        refused(words, ec.aggregate_calls, random_log(20), STATIONS, areas=areas)
-    refused("same city", ec.aggregate_calls, random_log(10), STATIONS.assign(lon=10.0))
+    refused(words, ec.aggregate_calls, random_log(20), STATIONS, areas=areas)
+
+
+def test_files_of_two_cities_and_too_many_atoms_are_refused():
+    log, wide = random_log(10), random_log(6000, lon=np.random.default_rng(1).uniform(-30.3, -29.7, 6000))
     swapped = STATIONS.rename(columns={"lon": "lat", "lat": "lon"})
-    for pair in ((random_log(10), swapped), (swap(random_log(10), 10), STATIONS)):
-        refused("swapped in one of them", ec.aggregate_calls, *pair)
-    refused("both were given", ec.aggregate_calls, random_log(10), STATIONS, cell_km=1, areas="x.geojson")
-    frame = random_log(6000)
-    frame["lon"] = np.random.default_rng(1).uniform(-30.3, -29.7, 6000)
-    refused("Make them wider", ec.aggregate_calls, frame, STATIONS, cell_km=0.05, reach_km=500)
-
-
-# -- rates --------------------------------------------------------------------------------------------------------
+    for words, calls, stations, options in (
+        ("same city", log, STATIONS.assign(lon=10.0), {}),
+        ("swapped in one of them", log, swapped, {}),
+        ("swapped in one of them", swap(log, 10), STATIONS, {}),
+        ("both were given", log, STATIONS, {"cell_km": 1, "areas": "x.geojson"}),
+        ("Make them wider", wide, STATIONS, {"cell_km": 0.05, "reach_km": 500}),
+    ):
+        refused(words, ec.aggregate_calls, calls, stations, **options)
 
 
 def test_hours_watched_count_every_hour_once_and_empty_days_if_asked():
@@ -328,21 +326,6 @@ def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
             assert cities[hour].demand_shares[atom] == pytest.approx(wanted)
 
 
-def test_hours_the_log_does_not_cover_are_refused():
-    demand = ec.aggregate_calls(random_log(50, days=1), STATIONS)
-    refused("does not cover any", demand.rates, [3], ["Sun"])
-    morning = random_log(50, days=1)
-    morning = ec.aggregate_calls(morning[pd.to_datetime(morning["time"]).dt.hour < 9], STATIONS)
-    hour = next(hour for hour in range(24) if morning.hours[:, hour].sum() == 0)
-    options = {"speed_kmh": 40, "service_times": 4}
-    refused(f"no time from {hour}:00 to {hour + 1}:00", morning.cities_by_hour, **options)
-    days = [day for day, hours in zip(ec.profile.WEEKDAYS, morning.hours, strict=True) if hours.any()]
-    refused("Give more weekdays", morning.cities_by_hour, weekdays=days, **options)
-
-
-# -- to a city ----------------------------------------------------------------------------------------------------
-
-
 def test_travel_times_are_great_circles_times_detour_over_speed():
     demand = ec.aggregate_calls(random_log(200), STATIONS, cell_km=2)
     city = demand.city(speed_kmh=30, detour=1.4, service_times=40)
@@ -353,31 +336,6 @@ def test_travel_times_are_great_circles_times_detour_over_speed():
     given = demand.city(travel_times=table, service_times=40)
     assert given.travel_times == pytest.approx(km + 1)
     assert "km/h" not in given.notes
-
-
-def test_service_times_come_from_where_they_are():
-    frame = random_log(100, service_min=np.r_[np.full(50, 30.0), np.full(50, 50.0)])
-    timed = STATIONS.assign(service_min=25.0)
-    options = {"speed_kmh": 40}
-    assert eo.calls.city_from_calls(frame, STATIONS, **options).mean_service_time == pytest.approx(40)
-    assert eo.calls.city_from_calls(frame, STATIONS, service_times=35, **options).mean_service_time == pytest.approx(35)
-    bare = frame.drop(columns="service_min")
-    assert eo.calls.city_from_calls(bare, timed, **options).mean_service_time == pytest.approx(25)
-    for whose, minutes in (("calls", 40), ("stations", 25)):
-        city = eo.calls.city_from_calls(frame, timed, service_times=whose, **options)
-        assert city.mean_service_time == pytest.approx(minutes)
-    refused("both have", eo.calls.city_from_calls, frame, timed, **options)
-    refused("that a call keeps a unit busy is missing", eo.calls.city_from_calls, bare, STATIONS, **options)
-    refused("stations have no column", eo.calls.city_from_calls, frame, STATIONS, service_times="stations", **options)
-    blank = frame.assign(service_min=np.nan)
-    refused("calls have no column", eo.calls.city_from_calls, blank, STATIONS, service_times="calls", **options)
-    frame.loc[0, ["lon", "lat"]] = [0.0, 0.0]
-    frame.loc[1, "time"] = pd.NaT
-    notes = eo.calls.city_from_calls(frame, STATIONS, **options).notes  # which say what was left out
-    assert all(part in notes for part in ("98 calls", "1 without time", "1 over 50 km"))
-
-
-# -- checks -------------------------------------------------------------------------------------------------------
 
 
 def test_sound_logs_and_quiet_nights_are_no_finding():
@@ -476,26 +434,45 @@ def test_odd_places_are_found_by_row():
     assert set(found(swap(random_log(2000), 3), None)) == {"swapped coordinates"}
 
 
-# -- practice -----------------------------------------------------------------------------------------------------
+def test_service_times_come_from_where_they_are():
+    frame = random_log(100, service_min=np.r_[np.full(50, 30.0), np.full(50, 50.0)])
+    bare, timed = frame.drop(columns="service_min"), STATIONS.assign(service_min=25.0)
+    make = lambda calls, stations, **more: eo.calls.city_from_calls(calls, stations, speed_kmh=40, **more)
+    for minutes, calls, stations, more in (
+        (40, frame, STATIONS, {}),
+        (35, frame, STATIONS, {"service_times": 35}),
+        (25, bare, timed, {}),
+        (40, frame, timed, {"service_times": "calls"}),
+        (25, frame, timed, {"service_times": "stations"}),
+    ):
+        assert make(calls, stations, **more).mean_service_time == pytest.approx(minutes)
+    refused("both have", make, frame, timed)
+    refused("that a call keeps a unit busy is missing", make, bare, STATIONS)
+    refused("stations have no column", make, frame, STATIONS, service_times="stations")
+    refused("calls have no column", make, frame.assign(service_min=np.nan), STATIONS, service_times="calls")
+    frame.loc[0, ["lon", "lat"]] = [0.0, 0.0]
+    frame.loc[1, "time"] = pd.NaT
+    notes = make(frame, STATIONS).notes  # which say what was left out
+    assert all(part in notes for part in ("98 calls", "1 without time", "1 over 50 km"))
 
 
-def test_practice_files_have_their_faults_and_templates_none(tmp_path):
-    calls, stations = eo.datasets.practice_calls()
-    findings = found(calls, stations)
-    assert {what: f.count for what, f in findings.items() if what != "one place"} == {
-        "rows without time": 8,
-        "rows without place": 12,
-        "swapped coordinates": 12,
-        "no place": 6,
-        "far outside": 3,
-        "repeated calls": 19,
-        "gaps in time": 1,
-    }
-    assert findings["one place"].count > 100
-    paths = eo.datasets.write_templates(tmp_path / "mine")
-    assert [path.name for path in paths] == ["calls.csv", "stations.csv"]
-    city = eo.calls.city_from_calls(*paths, speed_kmh=40)
-    assert city.n_sites == 3
+def test_hours_the_log_does_not_cover_are_refused():
+    frame = random_log(50, days=1)
+    refused("does not cover any", ec.aggregate_calls(frame, STATIONS).rates, [3], ["Sun"])
+    morning = ec.aggregate_calls(frame[pd.to_datetime(frame["time"]).dt.hour < 9], STATIONS)
+    options = {"speed_kmh": 40, "service_times": 4}
+    refused(r"no time from \d+:00 to \d+:00", morning.cities_by_hour, **options)
+    days = [day for day, hours in zip(ec.profile.WEEKDAYS, morning.hours, strict=True) if hours.any()]
+    refused("Give more weekdays", morning.cities_by_hour, weekdays=days, **options)
+
+
+def test_the_practice_log_has_its_faults_and_templates_make_a_city(tmp_path):
+    findings = found(*eo.datasets.practice_calls())
+    assert findings.pop("one place").count > 100
+    counts = {what: finding.count for what, finding in findings.items()}
+    rows = {"rows without time": 8, "rows without place": 12, "swapped coordinates": 12, "no place": 6}
+    assert counts == rows | {"far outside": 3, "repeated calls": 19, "gaps in time": 1}
+    assert eo.calls.city_from_calls(*eo.datasets.write_templates(tmp_path / "mine"), speed_kmh=40).n_sites == 3
     refused("left unchanged", eo.datasets.write_templates, tmp_path / "mine")
     (tmp_path / "file").write_text("x")
     refused("a file is in the place of a folder", eo.datasets.write_templates, tmp_path / "file")

@@ -181,8 +181,6 @@ def test_tables(form):
         assert (cell.strftime("%H:%M") if isinstance(cell, pd.Timestamp) else cell) == value, role
 
 
-# -- stations -----------------------------------------------------------------------------------------------------
-
 STATIONS = {
     "ArcGIS": ("X,Y,OBJECTID,NAME,ADDRESS\n-93.1,44.9,1,A,Main\n-93.2,44.8,2,B,Main\n", "A"),
     "San José": ("name,latitude,longitude,address\nA,44.9,-93.1,Main\nB,44.8,-93.2,Main\n", "A"),
@@ -215,9 +213,6 @@ def test_other_tables_are_refused_with_what_takes_them():
         for name in ("a.csv", "b.csv"):
             archive.writestr(name, b"x")
     refused("must hold one file; it holds 2", ec.read_calls, file(packed.getvalue(), "calls.zip"))
-
-
-# -- columns ------------------------------------------------------------------------------------------------------
 
 
 def test_columns_decide_over_names_and_what_was_taken_is_said():
@@ -281,27 +276,6 @@ def test_wrong_stamps_do_not_break_reading_and_are_found():
     refused("row 1: expected a time", ec.read_calls, frame.assign(x="never"), {"en_route": "x"})
 
 
-# -- dates --------------------------------------------------------------------------------------------------------
-
-FORMATS = [
-    "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S", "%Y %b %d %I:%M:%S %p", "%B %d, %Y %H:%M:%S",
-    "%Y%m%d%H%M%S", "%Y-%m-%d %I:%M:%S%p", "%a %d %b %Y, %H:%M:%S", "%d%b%Y:%H:%M:%S", "%b %d %Y %I:%M:%S %p",
-]  # fmt: skip
-
-
-@given(
-    st.lists(st.datetimes(datetime.datetime(2001, 1, 1), datetime.datetime(2068, 1, 1)), min_size=1, max_size=5),
-    st.sampled_from(FORMATS),
-)
-@settings(max_examples=40, deadline=None)
-def test_every_form_gives_the_moment_that_was_written(moments, layout):
-    """Independently: `strftime` writes what is read. A last cell tells which of day and month comes first."""
-    moments = [moment.replace(microsecond=0) for moment in [*moments, moments[0].replace(day=28)]]
-    frame = pd.DataFrame({"time": [moment.strftime(layout) for moment in moments], "lon": -93.1, "lat": 44.9})
-    order = np.argsort(moments, kind="stable")
-    assert [t.item() for t in ec.read_calls(frame).times] == [moments[k] for k in order]
-
-
 @given(
     st.lists(st.dates(datetime.date(2015, 1, 1), datetime.date(2016, 1, 1)), min_size=1, max_size=8),
     st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%m/%d/%y"]),
@@ -328,8 +302,6 @@ def test_a_second_column_of_times_may_tell_what_the_first_does_not():
     log = ec.read_calls(frame)
     assert (str(log.times[0]), str(log.details["cleared"][0])) == ("2015-01-12T23:50:00", "2015-01-13 00:20:00")
 
-
-# -- exports of other systems -------------------------------------------------------------------------------------
 
 LAYOUTS = {  # names of the columns that are to be taken, or None; then names of others that must not win
     "words in any order": ("create_time_incident,dispatch_time_primary_unit,enroute_time_primary_unit,arrival_time_primary_unit,closed_time_incident", "update_time_incident"),

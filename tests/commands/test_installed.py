@@ -30,21 +30,6 @@ def test_the_notebooks_are_copied_and_none_is_replaced_unless_forced(tmp_path, c
     assert mine.read_bytes() == copied["06_your_city.ipynb"]
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, "in a library"])
-def test_ctrl_c_while_packages_are_loaded_ends_in_a_sentence(monkeypatch, capsys, interruption):
-    def interrupted(*_):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as error:
-            if interruption is KeyboardInterrupt:
-                raise
-            raise SystemError("returned a result with an exception set") from error
-
-    monkeypatch.setattr("emsopt.__main__.import_module", interrupted)
-    assert main(["city", "--practice"]) == 130
-    assert capsys.readouterr().err == "\nInterrupted. No file was left incomplete.\n"
-
-
 def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, monkeypatch):
     pytest.importorskip("voila")
     from emsopt.commands import dashboard

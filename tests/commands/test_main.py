@@ -17,6 +17,8 @@ def test_st_paul(tmp_path, capsys):
     assert "(paper)" in text
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert written == {"by_load.csv", "by_service_rate.csv", "deployments.html", "deployments.png"}
+    page = (tmp_path / "out" / "deployments.html").read_text("utf-8")
+    assert all(f'"{name}"' in page for name in ("optimum", "p-median"))
     table = pd.read_csv(tmp_path / "out" / "by_load.csv", index_col="offered_load")
     papers = eo.datasets.paper_table(1).set_index("offered_load")
     assert (table["optimum"] - papers["optimum_min"]).abs().max() < 0.10
@@ -42,16 +44,6 @@ def test_a_city_of_ones_own(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "o" / "deployments.html").stat().st_size > 10_000
 
 
-def test_units_are_asked_for_and_loads_and_queues_taken(tmp_path, capsys):
-    assert job(tmp_path, eo.datasets.grid_city(n_sites=8, units=3, rng=1)) == 2
-    assert "--units" in capsys.readouterr().err
-    town = eo.datasets.grid_city(n_sites=8, units=3, rng=1)
-    assert job(tmp_path, town, "--units", "3", "--load", "0.4", "--queue", "--colocate") == 0
-    text = capsys.readouterr().out
-    assert "offered load 0.400" in text
-    assert "mean_wait_min" in text
-
-
 @pytest.mark.parametrize(
     ("changes", "units", "said"),
     [
@@ -67,15 +59,6 @@ def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, capsys
     written = {path.name for path in (tmp_path / "o").iterdir()}
     assert written == ({"by_load.csv"} if "atom_locations" in changes else
                        {"by_load.csv", "deployments.html", "deployments.png"})  # fmt: skip
-
-
-@pytest.mark.parametrize("flag", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
-def test_the_papers_figures_stand_only_beside_the_papers_question(flag, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(_output, "draw", lambda *_: [])
-    assert main([*flag, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "(paper)" not in text
-    assert ("hypercube, queue" in text) == ("--queue" in flag)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +88,13 @@ def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, capsys):
     assert lines
     assert all(line.startswith("emsopt: warning: ") for line in lines)
     assert not any(".py" in line or "AccuracyWarning" in line for line in lines)
+
+
+@pytest.mark.parametrize("flags", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
+def test_the_papers_figures_stand_only_beside_the_papers_question(flags, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_output, "draw", lambda *_: [])
+    assert main([*flags, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "(paper)" not in text
+    assert ("hypercube, queue" in text) == ("mean_wait_min" in text) == ("--queue" in flags)
+    assert ("offered load 0.300" in text) == ("--load" in flags)

@@ -5,7 +5,6 @@ import io
 import json
 import re
 from contextlib import redirect_stdout
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -182,62 +181,10 @@ def test_no_text_of_a_table_is_a_formula(tmp_path):
     assert ([row[0] for row in rows[1:]], rows[1][1]) == (["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""], "-1.5")
 
 
-def test_practice_and_templates(tmp_path, capsys, no_figure):
-    """The practice log needs no further option, and is read as the dashboard reads it."""
-    assert main(["city", "--practice", "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
-    text = capsys.readouterr().out
-    assert "Wrong in the data: no place, swapped coordinates" in text
-    assert "repeated calls and empty days are left out, and other mistakes accepted" in text
-    assert "Assumed:\n  Units are assumed to drive 40 km/h on 1.3 times the straight-line distance." in text
-    assert "The fleet has 5 units: the fewest that lose at most 1 % of the calls" in text
-    assert "(1.23 at once)" in text
-    assert eo.City.load(tmp_path / "o" / "city").n_atoms == 169
-    calls, stations = eo.datasets.practice_calls()
-    demand = eo.calls.aggregate_calls(calls.without_repeats(), stations, empty_days="missing")
-    best = eo.evaluators.evaluate_all(demand.city(speed_kmh=40), 5, "approximate").best
-    table = pd.read_csv(tmp_path / "o" / "scenarios.csv")
-    assert table["mean_response_min"][0] == pytest.approx(best.mean_response)
-    assert main(["city", "--templates", str(tmp_path / "t")]) == 0
-    assert files_in(tmp_path / "t") == {"calls.csv", "stations.csv"}
-    files = [str(tmp_path / "t" / name) for name in ("calls.csv", "stations.csv")]
-    assert main(["city", *files, "--units", "1", "--speed", "40", "--out", str(tmp_path / "o2")]) == 0
-    assert main(["city", "--templates", str(tmp_path / "t")]) == 2
-
-
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     """Files of a log that looks right and of stations with plain names."""
     return write_log(tmp_path_factory.mktemp("plain"), n=1500)[:2]
-
-
-def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure):
-    """The same gain by names and by a file with counts, and as many units as today."""
-    quick = ["--speed", "40", "--cell", "3", "--out", str(tmp_path / "o")]
-    for name in ("today.csv", "today.txt"):
-        (tmp_path / name).write_text("station,units\nC,1\nD,1\n")
-    said = []
-    for today in (["C", "D"], [str(tmp_path / "today.csv")], [str(tmp_path / "today.txt")]):
-        assert main(["city", *plain, *quick, "--today", *today]) == 0
-        said.append([line for line in capsys.readouterr().out.splitlines() if line.startswith("Move ")])
-    assert said[0] == said[1] == said[2]
-    city = eo.City.load(tmp_path / "o" / "city")
-    best, now = eo.evaluators.evaluate_all(city, 2).best, eo.evaluators.exact_hypercube(city, [2, 3])
-    gain = now.mean_response - best.mean_response
-    assert said[0][0].endswith(f"This gains {gain:+.3f} min of mean response.")
-    table = pd.read_csv(tmp_path / "o" / "scenarios.csv", index_col="deployment")
-    assert table["units"].tolist() == [2, 2, 2]
-    assert table.loc["optimum", "gain_late_fraction"] == pytest.approx(now.late_fraction(8) - best.late_fraction(8))
-    assert main(["city", *plain, *quick, "--today", *best.site_names]) == 0
-    assert "Leave the units where they are: no deployment was found that is better" in capsys.readouterr().out
-    assert main(["city", *plain, *quick, "--today", "A", "A"]) == 0
-    assert "Several units may share a station: today's do." in capsys.readouterr().out
-    assert main(["city", *plain, *quick, "--today", "A", "B", "C", "D"]) == 0
-    assert "each station has a unit today, which leaves no other choice" in capsys.readouterr().out
-    assert main(["city", *plain, *quick, "--today", "C"]) == 0  # one unit, at one of four stations
-    assert "may share" not in capsys.readouterr().out
-    for today, words in ((["E"], "no site is named 'E'"), ([plain[0]], "must have a column 'station'")):
-        assert main(["city", *plain, *quick, "--today", *today]) == 2
-        assert words in capsys.readouterr().err
 
 
 def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, capsys, no_figure):
@@ -255,42 +202,6 @@ def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, capsys, no_figure
     assert main(["city", str(tmp_path / "gap.csv"), *quick]) == 2
     assert "gaps in time" in capsys.readouterr().err
     assert main(["city", str(tmp_path / "gap.csv"), *quick, "--skip-empty-days"]) == 0
-
-
-def test_gains_of_a_plan_are_told_where_they_can_be_seen():
-    plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)], 2, 1)
-    assert with_gap(plan.value, plan) == f"{plan.value:.4g} (+0)"
-    assert with_gap(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
-    assert with_gap(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
-    plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
-    plan = replace(plan, moves=np.ones_like(plan.moves))
-    assert plan.verdict.endswith("it gains 0: leave the units where they are.")
-    assert "which chance in the log may explain" in replace(plan, fixed_value=1.1 * plan.value).verdict
-
-
-def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):
-    quick = ["--units", "2", "--speed", "40", "--cell", "3", "--out", str(tmp_path)]
-    assert main(["city", *plain, *quick, "--moves", "1"]) == 0
-    (tmp_path / "mine.txt").write_text("mine")
-    assert "plan.csv" in files_in(tmp_path)
-    assert main(["city", *plain, *quick, "--hours", "22-6", "--weekdays", "Sat,Sun"]) == 0
-    assert not {"plan.csv", "plan_moves.csv"} & files_in(tmp_path)
-    assert "mine.txt" in files_in(tmp_path)
-    assert "Only calls on Sat-Sun from 0 to 6 h and 22 to 24 h count." in eo.City.load(tmp_path / "city").notes
-
-
-def test_columns_are_named_by_options_and_messages_name_them(plain, tmp_path, capsys, no_figure):
-    frame = pd.read_csv(plain[0]).rename(columns={"time": "zeit", "service_min": "q"})
-    frame.to_csv(tmp_path / "calls.csv", index=False)
-    quick = [str(tmp_path / "calls.csv"), plain[1], "--units", "2", "--cell", "3", "--out", str(tmp_path / "o")]
-    assert main(["city", *quick, "--columns", "time=zeit"]) == 2
-    assert "or give `--service`" in capsys.readouterr().err
-    assert main(["city", *quick, "--columns", "zeit"]) == 2
-    assert "`--columns` must have the form ROLE=NAME" in capsys.readouterr().err
-    assert main(["city", *quick, "--columns", "time=zeit", "service_min=q"]) == 0
-    frame.drop(columns="zeit").to_csv(tmp_path / "calls.csv", index=False)
-    assert main(["city", *quick]) == 2
-    assert "--columns time=..." in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -337,26 +248,6 @@ def test_hours_and_days():
     assert {text: weekdays_in(text, "weekdays") for text in days} == days
 
 
-def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):
-    town = eo.datasets.grid_city(n_sites=8, units=3, rng=1, size=5)
-    town.save(tmp_path / "town")
-    arguments = ["--city", str(tmp_path / "town"), "--units", "3", "--out", str(tmp_path / "o")]
-    pinned, closed = town.site_names[1], town.site_names[:1] + town.site_names[5:6]
-    arguments += ["--pinned", pinned, "--closed", *closed, "--metric", "late", "--threshold", "5"]
-    assert main(arguments) == 0
-    text = capsys.readouterr().out
-    best = eo.evaluators.evaluate_all(
-        town, eo.DeploymentSpace(town, 3, pinned=[1], closed=[0, 5]), metric=("late", 5.0)
-    ).best
-    assert "site " + ", ".join(name.removeprefix("site ") for name in best.site_names) in text
-    assert "Fraction of responses of 5 min or more against offered load" in text
-    assert "lower_bound" not in text
-    assert main([*arguments[:6], "--pinned", "sitte 2"]) == 2
-    assert "Did you mean 'site 2'" in capsys.readouterr().err
-    assert main(["--pinned", "Station 5", "--evaluator", "approximate", "--out", str(tmp_path / "p")]) == 0
-    assert "(paper)" not in capsys.readouterr().out
-
-
 def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, capsys, monkeypatch):
     """A log that is called like a table of results, in the folder for results; and a city that is read from there."""
     eo.datasets.write_templates(tmp_path)
@@ -377,3 +268,91 @@ def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, capsys, mon
     assert main(["city", "--practice", "--out", str(tmp_path / "out")]) == 2
     assert "was left unchanged" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]
+
+
+def city_command(capsys, *arguments, status=0):
+    """Run ``emsopt city`` and return what it printed."""
+    assert main(["city", *map(str, arguments)]) == status
+    return "".join(capsys.readouterr())
+
+
+def test_practice_and_templates(tmp_path, capsys, no_figure):
+    """The practice log needs no further option, and is read as Python reads it."""
+    text = city_command(capsys, "--practice", "--evaluator", "approximate", "--out", tmp_path / "o")
+    assert "Wrong in the data: no place, swapped coordinates" in text
+    assert "repeated calls and empty days are left out, and other mistakes accepted" in text
+    assert "The fleet has 5 units: the fewest that lose at most 1 % of the calls" in text
+    calls, stations = eo.datasets.practice_calls()
+    demand = eo.calls.aggregate_calls(calls.without_repeats(), stations, empty_days="missing")
+    best = eo.evaluators.evaluate_all(demand.city(speed_kmh=40), 5, "approximate").best
+    table = pd.read_csv(tmp_path / "o" / "scenarios.csv")
+    assert table["mean_response_min"][0] == pytest.approx(best.mean_response)
+    city_command(capsys, "--templates", tmp_path / "t")
+    assert files_in(tmp_path / "t") == {"calls.csv", "stations.csv"}
+    files = [tmp_path / "t" / name for name in ("calls.csv", "stations.csv")]
+    city_command(capsys, *files, "--units", "1", "--speed", "40", "--out", tmp_path / "o2")
+    city_command(capsys, "--templates", tmp_path / "t", status=2)
+
+
+def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure):
+    """The same gain by names and by a file with counts, and as many units as today."""
+    quick = [*plain, "--speed", "40", "--cell", "3", "--out", tmp_path / "o", "--today"]
+    (tmp_path / "today.csv").write_text("station,units\nC,1\nD,1\n")
+    said = [city_command(capsys, *quick, *today) for today in (["C", "D"], [tmp_path / "today.csv"])]
+    moves = [[line for line in text.splitlines() if line.startswith("Move ")] for text in said]
+    city = eo.City.load(tmp_path / "o" / "city")
+    best, now = eo.evaluators.evaluate_all(city, 2).best, eo.evaluators.exact_hypercube(city, [2, 3])
+    assert moves[0] == moves[1]
+    assert moves[0][0].endswith(f"This gains {now.mean_response - best.mean_response:+.3f} min of mean response.")
+    table = pd.read_csv(tmp_path / "o" / "scenarios.csv", index_col="deployment")
+    assert table["units"].tolist() == [2, 2, 2]
+    assert table.loc["optimum", "gain_late_fraction"] == pytest.approx(now.late_fraction(8) - best.late_fraction(8))
+    for today, status, words in (
+        (best.site_names, 0, "Leave the units where they are: no deployment was found that is better"),
+        (["A", "A"], 0, "Several units may share a station: today's do."),
+        (["A", "B", "C", "D"], 0, "each station has a unit today, which leaves no other choice"),
+        (["E"], 2, "no site is named 'E'"),
+        (plain[:1], 2, "must have a column 'station'"),
+    ):
+        assert words in city_command(capsys, *quick, *today, status=status)
+
+
+def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):
+    quick = [*plain, "--units", "2", "--speed", "40", "--cell", "3", "--out", tmp_path]
+    city_command(capsys, *quick, "--moves", "1")
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "plan.csv" in files_in(tmp_path)
+    city_command(capsys, *quick, "--hours", "22-6", "--weekdays", "Sat,Sun")
+    assert not {"plan.csv", "plan_moves.csv"} & files_in(tmp_path)
+    assert "mine.txt" in files_in(tmp_path)
+    assert "Only calls on Sat-Sun from 0 to 6 h and 22 to 24 h count." in eo.City.load(tmp_path / "city").notes
+
+
+def test_columns_are_named_by_options_and_messages_name_them(plain, tmp_path, capsys, no_figure):
+    frame = pd.read_csv(plain[0]).rename(columns={"time": "zeit", "service_min": "q"})
+    frame.to_csv(tmp_path / "calls.csv", index=False)
+    quick = [tmp_path / "calls.csv", plain[1], "--units", "2", "--cell", "3", "--out", tmp_path / "o"]
+    for columns, status, words in (
+        (["time=zeit"], 2, "or give `--service`"),
+        (["zeit"], 2, "`--columns` must have the form ROLE=NAME"),
+        (["time=zeit", "service_min=q"], 0, ""),
+    ):
+        assert words in city_command(capsys, *quick, "--columns", *columns, status=status)
+    frame.drop(columns="zeit").to_csv(tmp_path / "calls.csv", index=False)
+    assert "--columns time=..." in city_command(capsys, *quick, status=2)
+
+
+def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):
+    town = eo.datasets.grid_city(n_sites=8, units=3, rng=1, size=5)
+    town.save(tmp_path / "town")
+    arguments = ["--city", str(tmp_path / "town"), "--units", "3", "--out", str(tmp_path / "o")]
+    pinned, closed = town.site_names[1], town.site_names[:1] + town.site_names[5:6]
+    given = ["--pinned", pinned, "--closed", *closed, "--metric", "late", "--threshold", "5"]
+    assert main([*arguments, *given]) == 0
+    text = capsys.readouterr().out
+    space = eo.DeploymentSpace(town, 3, pinned=[1], closed=[0, 5])
+    best = eo.evaluators.evaluate_all(town, space, metric=("late", 5.0)).best
+    assert "site " + ", ".join(name.removeprefix("site ") for name in best.site_names) in text
+    assert "Fraction of responses of 5 min or more against offered load" in text
+    assert main([*arguments, "--pinned", "sitte 2"]) == 2
+    assert "Did you mean 'site 2'" in capsys.readouterr().err

@@ -1,8 +1,6 @@
 """What the command says about a log with stamps: days held out, recorded times, who today is, gains, assumptions."""
 
 import io
-import json
-import re
 from contextlib import redirect_stdout
 from html import escape
 from pathlib import Path
@@ -16,7 +14,6 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt.calls.recorded import as_recorded, measures, recorded_responses
 from emsopt.commands import _output
-from emsopt.optimizers.deployments import swaps
 
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 
@@ -102,48 +99,6 @@ def test_the_days_held_out_can_be_chosen(files, detailed, tmp_path, capsys):
     assert "not calibrated from the log" in run(capsys, files, tmp_path, "--speed", "40", "--turnout", "1", *few)
 
 
-def test_recorded_times_stand_beside_modelled_ones_by_one_rule(files, detailed):
-    out, text = detailed
-    calls, stations = eo.calls.read_calls(files[0]), eo.calls.read_stations(files[1])
-    fit = eo.calls.calibrate(calls, stations)
-    today = eo.evaluators.exact_hypercube(fit.city(cell_km=3), fit.deployment)
-    minutes, step = recorded_responses(fit.calls)
-    table = pd.DataFrame({"recorded": measures(minutes, step, [8.0])}).drop(index="percentile_50_min")
-    table = table.assign(modelled=as_recorded(today, step))
-    written = pd.read_csv(out / "recorded.csv", index_col="measure")
-    np.testing.assert_allclose(written[["recorded", "today"]], table[["recorded", "modelled"]], rtol=1e-6)
-    recorded, modelled = table.loc["late_over_8_min"]
-    assert re.search(f"recorded as over 8 min +{recorded:.1%} +{modelled:.1%}", text)
-    assert f"unrounded times of 8 min or more as late: {today.late_fraction(8.0):.1%} of today's" in text
-
-
-def test_it_says_who_today_is_and_what_becomes_of_calls_without_a_unit(frames, detailed):
-    text, got = detailed[1], frames[0]["on_scene"].notna()
-    assert f"10 of {len(got):,} calls got no unit: they are left out" in text
-    assert "20 calls got a unit that the log does not name: they count as calls like all others." in text
-    assert "Today: 6 units at 4 stations, by the units in the log." in text
-    assert "The log names 8 units; the homes of 7 are known by the" in text
-    assert "Not deployed, no known home (give it by `--homes`): 1 with 2 calls (CHIEF)." in text
-    assert "Not deployed, hardly any calls: 1 with 1 calls (Q4)." in text
-
-
-def test_homes_can_be_given(files, frames, tmp_path, capsys):
-    units = frames[0]["unit"].dropna().unique()
-    homes = pd.DataFrame({"Unit": units})
-    homes["Station"] = [f"Station {unit[-1]}" if unit != "CHIEF" else "Station 6" for unit in units]
-    homes.to_csv(tmp_path / "homes.csv", index=False)
-    few = ["--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
-    text = details(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few)
-    assert "the homes of 8 are known as given." in text
-    homes["Station"] = "Station 66"
-    homes.to_csv(tmp_path / "homes.csv", index=False)
-    text = run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=2)
-    assert "`--homes` must name stations" in text
-    homes[["Unit"]].to_csv(tmp_path / "homes.csv", index=False)
-    text = run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=2)
-    assert "must have columns 'unit' and 'station'" in text
-
-
 def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_does(files, tmp_path, capsys):
     uploads = pytest.importorskip("emsopt.panels._uploads", reason="needs the package ipywidgets")
     few = ["--reach", "2", "--accept-findings", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
@@ -155,32 +110,6 @@ def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_do
     assert len(page.calls) < len(uploads.city_from_uploads(contents, cell_km=3.0).log.calls)
 
 
-def test_the_gain_comes_with_the_units_that_move(detailed):
-    """Counted by hand; the gain has one interval."""
-    out, text = detailed[0], " ".join(detailed[1].split())
-    city = eo.City.load(out / "city")
-    scenarios = pd.read_csv(out / "scenarios.csv", index_col="deployment")
-    best = city.sites_named(scenarios.loc["optimum", "sites"].split("; "))
-    moved = 6 - sum(min(TODAY.count(k), list(best).count(k)) for k in range(6))
-    assert moved >= 2
-    assert f"Move {moved} of 6 units: from " in text
-    assert re.search(r"This gains \+\d\.\d+ min of mean response \(90 % interval: \+\d\.\d+ to \+\d\.\d+\)\.", text)
-    assert scenarios.loc["optimum", "gain_low"] > 0
-
-
-def test_how_sure_a_gain_is_uses_the_areas_that_are_named(files, tmp_path):
-    pytest.importorskip("shapely")
-    features, areas = [], tmp_path / "wards.geojson"
-    for ward, low, high in (("west", -0.2, 0.05), ("east", 0.05, 0.3)):
-        ring = [[low, 44.8], [high, 44.8], [high, 45.2], [low, 45.2], [low, 44.8]]
-        geometry = {"type": "Polygon", "coordinates": [ring]}
-        features.append({"type": "Feature", "properties": {"name": "same", "ward": ward}, "geometry": geometry})
-    areas.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    options = ["--areas", str(areas), "--area-name", "ward", "--reach", "9", "--hold-out", "0"]
-    assert main(["city", *files, *options, "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
-    assert pd.read_csv(tmp_path / "o" / "gains_by_atom.csv")["atom"].tolist() == ["west", "east"]
-
-
 def test_a_stamp_that_is_not_recognised_is_suggested(files, frames, tmp_path, capsys):
     frames[0].rename(columns={"on_scene": "T_ARR at"}).to_csv(tmp_path / "calls.csv", index=False)
     options = [(str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", "--units", "2", "--evaluator", "approximate"]
@@ -190,28 +119,6 @@ def test_a_stamp_that_is_not_recognised_is_suggested(files, frames, tmp_path, ca
     text = details(capsys, *options, "--columns", "on_scene=T_ARR at")
     assert "not taken" not in text
     assert "Times are calibrated from the log" in text
-
-
-def test_swapped_files_and_unclear_columns_are_explained_in_options(files, capsys, tmp_path, frames):
-    text = run(capsys, files[::-1], tmp_path, status=2)
-    assert f"emsopt city {files[0]} {files[1]}" in text
-    assert "must be a table of stations" in run(capsys, (files[0], files[0]), tmp_path, status=2)
-    text = run(capsys, (files[1], files[1]), tmp_path, status=2)
-    assert "--columns time=..." in text
-    calls, stations = frames
-    named = tmp_path / "a column 'time'.csv"  # words of a name decide nothing
-    calls.drop(columns="lat").to_csv(named, index=False)
-    assert "needs a column 'lat'" in run(capsys, (str(named), files[0]), tmp_path, status=2)
-    unclear = {"lon": "Ost West", "lat": "Nord"}
-    stations.rename(columns=unclear).to_csv(tmp_path / "stations.csv", index=False)
-    text = run(capsys, (files[0], str(tmp_path / "stations.csv")), tmp_path / "o", status=2)
-    assert "--station-columns lon=... lat=..." in text
-    calls[["time", "lon", "lat"]].rename(columns={"time": "Wann genau"}).assign(other=calls["time"]).to_csv(
-        tmp_path / "calls.csv", index=False
-    )
-    text = run(capsys, (str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", status=2)
-    assert "--columns time='Wann genau'" in text
-    assert "columns={" not in text
 
 
 def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsys, monkeypatch):
@@ -230,14 +137,61 @@ def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsy
     assert "Interrupted. No file was left incomplete." in text
 
 
-def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, monkeypatch):
-    for evaluator in ("approximate", "exact"):
-        monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
-    monkeypatch.setattr(_output, "EVERY_S", 0.0)
-    few = ["--cell", "5", "--hold-out", "0", "--moves", "1"]
-    assert main(["city", *files, *few, "--out", str(tmp_path)]) == 0
-    printed = capsys.readouterr()
-    said = "emsopt: starts of the search, then cities drawn: 0 of 11 after"
-    assert said in printed.err  # the approximate search before the exact one counts
-    assert "emsopt: plan of the day: 24 of 24" in printed.err
-    assert "units, at most 1 move between hours" in printed.out
+def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, frames, detailed):
+    out, text = detailed
+    fit = eo.calls.calibrate(*files)
+    today = eo.evaluators.exact_hypercube(fit.city(cell_km=3), fit.deployment)
+    minutes, step = recorded_responses(fit.calls)
+    table = pd.DataFrame({"recorded": measures(minutes, step, [8.0])}).drop(index="percentile_50_min")
+    written = pd.read_csv(out / "recorded.csv", index_col="measure")
+    np.testing.assert_allclose(written["recorded"], table["recorded"], rtol=1e-6)
+    np.testing.assert_allclose(written["today"], as_recorded(today, step), rtol=1e-6)
+    for said in (
+        f"unrounded times of 8 min or more as late: {today.late_fraction(8.0):.1%} of today's",
+        f"10 of {len(frames[0]):,} calls got no unit: they are left out",
+        "20 calls got a unit that the log does not name: they count as calls like all others.",
+        "Today: 6 units at 4 stations, by the units in the log.",
+        "The log names 8 units; the homes of 7 are known by the",
+        "Not deployed, no known home (give it by `--homes`): 1 with 2 calls (CHIEF).",
+        "Not deployed, hardly any calls: 1 with 1 calls (Q4).",
+    ):
+        assert said in text
+
+
+@pytest.mark.parametrize(
+    ("station", "columns", "status", "said"),
+    [
+        ("Station 6", ["Unit", "Station"], 0, "the homes of 8 are known as given."),
+        ("Station 66", ["Unit", "Station"], 2, "`--homes` must name stations"),
+        ("Station 6", ["Unit"], 2, "must have columns 'unit' and 'station'"),
+    ],
+)
+def test_homes_can_be_given(station, columns, status, said, files, frames, tmp_path, capsys):
+    homes = pd.DataFrame({"Unit": frames[0]["unit"].dropna().unique()})
+    homes["Station"] = homes["Unit"].map(lambda unit: station if unit == "CHIEF" else f"Station {unit[-1]}")
+    homes[columns].to_csv(tmp_path / "homes.csv", index=False)
+    few = ["--details", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
+    assert said in run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=status)
+
+
+def test_swapped_files_and_unclear_columns_are_explained_in_options(files, capsys, tmp_path, frames):
+    calls, stations = frames
+    tables = {
+        "a column 'time'.csv": calls.drop(columns="lat"),  # words of a name decide nothing
+        "stations.csv": stations.rename(columns={"lon": "Ost West", "lat": "Nord"}),
+        "calls.csv": calls[["lon", "lat"]].assign(**{"Wann genau": calls["time"], "other": calls["time"]}),
+    }
+    named, unclear, when = (str(tmp_path / name) for name in tables)
+    for path, table in zip((named, unclear, when), tables.values(), strict=True):
+        table.to_csv(path, index=False)
+    for given, said in (
+        (files[::-1], f"emsopt city {files[0]} {files[1]}"),
+        ((files[0], files[0]), "must be a table of stations"),
+        ((files[1], files[1]), "--columns time=..."),
+        ((named, files[0]), "needs a column 'lat'"),
+        ((files[0], unclear), "--station-columns lon=... lat=..."),
+        ((when, files[1]), "--columns time='Wann genau'"),
+    ):
+        text = run(capsys, given, tmp_path / "o", status=2)
+        assert said in text
+        assert "columns={" not in text

@@ -47,23 +47,21 @@ def snapshot(folder):
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def raising(code):
+def raising(error):
     def fail(*_, **__):
-        raise OSError(code, os.strerror(code))
+        raise error
 
     return fail
 
 
-@pytest.fixture
-def fill_disk(monkeypatch):
-    """A function that makes the disk full after some files."""
-    fsync = os.fsync
+def failing_at(number, error, call):
+    """Return a function that calls another, but fails when it is called for the given time, counted from 0."""
+    calls = itertools.count()
+    return lambda *given: raising(error)() if next(calls) == number else call(*given)
 
-    def fill(after=0):
-        count = itertools.count()
-        monkeypatch.setattr("os.fsync", lambda file: fsync(file) if next(count) < after else raising(errno.ENOSPC)())
 
-    return fill
+STEPS = {"os.fsync": os.fsync, "os.replace": os.replace, "pathlib.Path.rename": Path.rename}
+FULL, QUOTA = OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over the quota")
 
 
 @contextmanager
@@ -81,42 +79,35 @@ def not_written(save, town, path, words):
     assert str(caught.value).startswith(f"{path} could not be written: ")
 
 
-# -- a full disk --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("save", "after"), [(save_map, 0), (save_city, 0), (save_city, 3)])
-def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_disk):
-    with untouched(save, town, tmp_path):
-        for name in ("kept", "new"):
-            fill_disk(after)
-            not_written(save, town, tmp_path / name, r"the disk is full.*Free some space")
-
-
-@pytest.mark.parametrize(("save", "step"), [(save_city, "pathlib.Path.rename"), (save_map, "os.replace")])
-def test_what_is_complete_may_be_refused_its_name(save, step, town, tmp_path, monkeypatch):
-    rename, count = Path.rename, itertools.count()
-
-    def second_fails(self, target):  # the earlier folder steps aside, the new one is refused, the earlier returns
-        return raising(errno.EDQUOT)() if next(count) == 1 else rename(self, target)
-
-    with untouched(save, town, tmp_path):
-        monkeypatch.setattr(step, second_fails if step.endswith("rename") else raising(errno.EDQUOT))
-        not_written(save, town, tmp_path / "kept", "quota")
-        monkeypatch.undo()
+@pytest.mark.parametrize(
+    ("save", "step", "after", "error", "words"),
+    [
+        (save_map, "os.fsync", 0, FULL, "the disk is full.*Free some space"),
+        (save_city, "os.fsync", 0, FULL, "the disk is full.*Free some space"),
+        (save_city, "os.fsync", 3, FULL, "the disk is full.*Free some space"),
+        (save_map, "os.replace", 0, QUOTA, "quota"),
+        (save_city, "pathlib.Path.rename", 1, QUOTA, "quota"),  # the earlier folder has stepped aside, and returns
+    ],
+)
+def test_a_full_disk_leaves_what_was_there(save, step, after, error, words, town, tmp_path, monkeypatch):
+    with untouched(save, town, tmp_path), monkeypatch.context() as patch:
+        patch.setattr(step, failing_at(after, error, STEPS[step]))
+        not_written(save, town, tmp_path / "kept", words)
 
 
 @both
 def test_an_interrupted_writer_leaves_nothing_either(save, town, tmp_path, monkeypatch):
-    def interrupt(_):
-        raise KeyboardInterrupt
-
     with untouched(save, town, tmp_path):
-        monkeypatch.setattr("os.fsync", interrupt)
+        monkeypatch.setattr("os.fsync", raising(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             save(town, 2, tmp_path / "kept")
 
 
-# -- a read-only folder -------------------------------------------------------------------------------------------
+@both
+def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
+    with untouched(save, town, tmp_path):
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
+        not_written(save, town, tmp_path / "kept", "permission was denied")
 
 
 @on_posix
@@ -137,16 +128,6 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
-
-
-# -- what a file keeps --------------------------------------------------------------------------------------------
-
-
-@both
-def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
-    with untouched(save, town, tmp_path):
-        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
-        not_written(save, town, tmp_path / "kept", "permission was denied")
 
 
 @on_posix
@@ -170,9 +151,6 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 
 
-# -- paths that cannot be -----------------------------------------------------------------------------------------
-
-
 @both
 def test_a_path_that_cannot_be_is_an_input_error(save, town, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -187,31 +165,29 @@ def test_a_path_that_cannot_be_is_an_input_error(save, town, tmp_path, monkeypat
     assert snapshot(tmp_path) == {"file": b"mine", "folder": None}
 
 
-# -- the commands -------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def command(town, tmp_path):
     """Arguments of the command for a small city, but for --out."""
     return ["--city", str(town.save(tmp_path / "town")), "--units", "2"]
 
 
-def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_path, fill_disk, capsys):
+def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_path, monkeypatch, capsys):
     assert main([*command, "--out", str(tmp_path / "whole")]) == 0
     whole = snapshot(tmp_path / "whole")
     written = ["deployments.html", "deployments.png", "by_load.csv"]
     assert set(whole) == set(written)
     for after in range(len(written)):
         out = tmp_path / f"out {after}"
-        fill_disk(after)
-        assert main([*command, "--out", str(out)]) == 2
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", failing_at(after, FULL, os.fsync))
+            assert main([*command, "--out", str(out)]) == 2
         assert "could not be written: the disk is full" in capsys.readouterr().err
         assert snapshot(out) == {name: whole[name] for name in written[:after]}
 
 
 def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(st_paul, "find_deployments", lambda *_: pytest.fail("the search started"))
-    monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
+    monkeypatch.setattr(Path, "touch", raising(OSError(errno.EROFS, "read-only")))
     (tmp_path / "out").mkdir()
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
     assert f"emsopt: {tmp_path / 'out'} could not be written: the disk is read-only" in capsys.readouterr().err

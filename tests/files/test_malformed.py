@@ -26,7 +26,6 @@ from emsopt.roads import RoadNetwork, grid_roads
 
 CASES = int(os.environ.get("EMSOPT_FUZZ", "30"))
 
-# -- what can be wrong with a file --------------------------------------------------------------------------------
 
 # fmt: off
 NUMBERS = ["0", "-1", "1", "0.5", "999", "1e20", "1e308", "1e999", "nan", "-inf", "1_0", "0x1", "१", "1,5", str(2**63), "9" * 400]

@@ -139,136 +139,6 @@ def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
     assert ticked(refs) == [only]  # the last unit stays
 
 
-def test_scenarios_are_collected_and_saved(refs, st_paul):
-    refs["label"].value = "=1+1"
-    refs["add"].click()
-    refs["label"].value = ""
-    refs["load"].value = 2.0
-    table, made = saved_table(refs), links(refs)
-    assert refs["scenarios"].value.count("<tr>") == 7
-    assert list(made) == ["scenarios.csv", "map.html", "deployments.png"]
-    assert table["scenario"].unique().tolist() == ["'=1+1", "scenario 2"]
-    assert table["calls_per_hour"][3] == pytest.approx(2 * st_paul.total_rate, rel=1e-9)
-    best = exact_hypercube(st_paul, st_paul.sites_named(table["sites"][1].split("; ")))
-    assert table["mean_response_min"][1] == pytest.approx(best.mean_response)
-    assert made["map.html"].startswith(b"<!doctype html>")
-    assert made["deployments.png"].startswith(b"\x89PNG")
-    refs["load"].value = 1.0
-    assert refs["links"].value == ""  # they would no longer be of what is shown
-    refs["empty"].click()
-    assert refs["scenarios"].value == ""
-
-
-def test_every_table_says_the_gain_over_the_baseline(refs, st_paul):
-    """Today's deployment is one's own at the time of the click; gains are differences of what the table shows."""
-    refs["evaluator"].value = "approximate"
-    today = sorted([*ticked(refs)[:8], next(site for site in range(17) if site not in ticked(refs))])
-    for site in range(17):
-        refs["sites"][site].value = site in today
-    refs["keep"].click()
-    assert refs["baseline"].value == "today"
-    refs["p_median"].click()
-    values = [eo.evaluators.approximate_hypercube(st_paul, sites) for sites in (
-        today, p_median(st_paul, 9).sites, evaluate_all(st_paul, 9, "approximate").best_sites, p_median(st_paul, 9).sites
-    )]  # fmt: skip
-    now = values[0]
-    shown = cells(refs["figures"])
-    assert shown["gain over today (min)"] == [f"{now.mean_response - e.mean_response:+.3f}" for e in values]
-    late = [f"{100 * (now.late_fraction(8.0) - e.late_fraction(8.0)):+.2f}" for e in values]
-    assert shown["gain over today, points of 8 min or more"] == late
-    first = next(iter(cells(tab(refs, "alternatives", "Alternatives")).values()))
-    assert first[1] == shown["gain over today (min)"][2]
-    refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
-    table = saved_table(refs, index_col="deployment")
-    assert (set(table["baseline"]), table.loc["today", "gain_min"]) == ({"today"}, 0)
-    assert set(table["pinned"]) == {st_paul.site_names[8]}
-    assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
-    refs["city"].value = "Practice town"
-    assert saved_table(refs).iloc[-1][["speed_kmh", "detour"]].tolist() == [40, 1.3]
-
-
-def test_ones_own_deployment_follows_the_fleet(refs, st_paul):
-    refs["units"].value = 12
-    assert ticked(refs) == p_median(st_paul, 12).sites.tolist()
-    refs["sites"][ticked(refs)[0]].value = False  # now it is one's own
-    mine = set(ticked(refs))
-    assert "You placed 11 of 12 units" in refs["answer"].value
-    refs["units"].value = 14
-    assert len(ticked(refs)) == 14
-    assert mine <= set(ticked(refs))
-    refs["units"].value = 4
-    assert (len(ticked(refs)), cells(refs["figures"])["units"]) == (4, ["4", "4", "4"])
-
-
-def test_a_city_opens_with_a_fleet_that_carries_its_load(refs):
-    """5,000 calls of an hour in a week: 30 calls at once, more than the 25 stations, and a fleet slider to all of them."""
-    times = pd.date_range("2025-03-03", periods=5000, freq="2min")
-    frame = pd.DataFrame({"time": times, "lon": -30.0, "lat": 45.0, "service_min": 60})
-    frame.loc[::2, "lon"] = -30.05
-    stations = "name,lon,lat\n" + "".join(f"s{k},{-30 + k / 1000},45\n" for k in range(25))
-    read(refs, {"calls.csv": frame[::8].to_csv(index=False), "stations.csv": stations})
-    assert refs["units"].value == 13  # 3.75 calls at once, units busy for at most 30 % of the time
-    assert refs["units"].max == 25
-    assert "Turnout is assumed to take 1.5 min" in refs["message"].value
-    refs["units"].value = 4
-    assert re.search(r"4 units lose \d+% of the calls; the load needs 13", refs["answer"].value)
-    read(refs, {"calls.csv": frame.to_csv(index=False), "stations.csv": stations})
-    assert refs["units"].value == 25
-    assert "the load needs" in refs["answer"].value
-
-
-def test_a_search_proves_what_it_found(refs):
-    refs["city"].value = "Random grid city"
-    refs["sites_count"].value = 6
-    refs["units"].value = 3
-    refs["search"].click()
-    refs["wait"]()
-    assert "proven by enumeration" in refs["answer"].value
-    assert "by the exact hypercube model, loss: proven by enumeration" in refs["figures"].value
-    assert not refs["search"].disabled
-    assert refs["cancel"].disabled
-    assert refs["progress"].layout.visibility == "hidden"
-
-
-def test_a_search_can_be_cancelled(refs):
-    refs["load"].value = 1.5
-    before = refs["figures"].value
-    refs["search"].click()
-    assert refs["search"].disabled
-    refs["cancel"].click()
-    refs["wait"]()
-    assert "Cancelled" in refs["answer"].value
-    assert refs["figures"].value == before
-    refs["search"].click()  # and begun again; another city ends it
-    wait = refs["wait"]
-    refs["city"].value = "Practice town"
-    wait(60)
-    assert "Practice town" in refs["figures"].value
-
-
-def test_too_many_deployments_to_try_are_searched_when_asked(refs):
-    refs["city"].value = "Random grid city"
-    refs["sites_count"].value = 30
-    refs["units"].value = 13
-    assert "Optimum: not searched yet" in refs["figures"].value
-    assert ">optimum<" not in refs["figures"].value  # no column that holds the p-median under another name
-    assert "too many deployments" in tab(refs, "alternatives", "Alternatives").value
-    refs["optimum"].click()
-    assert "no optimum yet" in refs["answer"].value
-    refs["baseline"].value = "optimum"
-    assert "no optimum yet, so gains are over the p-median" in refs["answer"].value
-    refs["baseline"].value = "p-median"
-    refs["search"].click()
-    refs["wait"]()
-    assert ">best found<" in refs["figures"].value
-    assert ">optimum<" not in refs["figures"].value
-    means = [float(text) for text in cells(refs["figures"])["mean response (min)"]]
-    assert means[1] < means[2]
-    assert "no single move improves it" in refs["figures"].value
-
-
-# -- files of one's own --------------------------------------------------------------------------------------------
-
 CITY = {
     "city.json": '{"name": "Mine", "speed_kmh": 40}',
     "atoms.csv": "name,arrival_rate,lon,lat\na,1,-30,45\nb,2,-30.1,45.1\n",
@@ -356,46 +226,6 @@ def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files
     assert "No files have arrived yet" in refs["message"].value
 
 
-def test_files_arrive_in_pieces_unless_they_are_too_large(refs):
-    """As emsopt/panels/files.js sends them; those that are too large are not sent, and that is said at once."""
-    contents, files = (b"time,lon,lat\n", b"name\n"), refs["files"]
-    named = [{"name": name, "size": len(content)} for name, content in zip("ab", contents, strict=True)]
-    refs["city"].value = "Your own files"
-    files._take(files, {"files": named}, [])
-    for k, content in enumerate(contents):
-        for piece in (content[:3], content[3:]):
-            assert files.value == ()
-            files._take(files, {"file": k}, [memoryview(piece)])
-    files._take(files, {"done": True}, [])
-    assert [file["content"] for file in files.value] == [*contents]
-    assert (files.count, refs["message"].value) == (2, "")
-    files._take(files, {"files": [{"name": "c.csv", "size": 201 * 2**20}]}, [])
-    assert files.count == 0
-    files._take(files, {"done": True}, [])
-    for _ in range(2):
-        assert "Files may have at most 200 MB together; got 201.0 MB" in refs["message"].value
-        refs["read"].click()
-    files.most, files.value = 10, ()
-    files._take(files, {"files": named}, [])
-    files._take(files, {"file": 0}, [memoryview(b"more than was said")])  # by a page that is not ours
-    assert files._files[0]["content"].getvalue() == b""
-    files.most = _uploads.MOST_MB * 2**20
-
-
-def test_a_bar_says_how_long_it_will_be(monkeypatch):
-    now = iter([0.0, 0.0, 1.0, 100.0, 200.0, 200.0, 210.0])
-    monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
-    bar = _widgets.Bar("Searching")
-    with bar:
-        bar.tell(1, 100)
-        assert bar.description == "Searching"  # too early to say
-        bar.tell(10, 100)
-        assert bar.description == "Searching, about 15 min left"
-        bar.tell(1, 10)
-        bar.tell(0, 3)  # another part of the work begins
-        assert (bar.description, bar.value) == ("Searching", 0)
-
-
 @pytest.mark.parametrize("what", ["sites.csv", "atoms.csv", "my_stations.csv"])
 def test_what_is_too_long_is_refused_before_it_is_worked_on(what, monkeypatch):
     """30,000 sites and atoms, which few MB can hold, would take 7 GB of travel times."""
@@ -418,46 +248,6 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
     assert counts[0] == counts[1] == counts[2]
 
 
-def malformed():
-    """Yield what is wrong and the files; what cells may hold is tested where tables are read."""
-    stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
-    yield "nothing", {}
-    yield "foreign file", CITY | {"notes.txt": "hello"}
-    yield "three files", LOG | {"other.csv": "a,b\n"}
-    yield "one log twice", LOG | {"more_calls.csv": calls}
-    yield "logs of two clocks", LOG | {"more_calls.csv": calls.replace(":05", ":05Z").replace(":00", ":00Z")}
-    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": stations}
-    yield "no log", {"a.csv": stations, "b.csv": stations}
-    for files in (CITY, LOG):
-        for name in files:
-            yield f"without {name}", {key: text for key, text in files.items() if key != name}
-        yield f"empty {name}", files | {name: ""}
-    yield "ragged", LOG | {"my_calls.csv": calls + "1,2,3,4,5\n"}
-    yield "no longitude", LOG | {"my_stations.csv": stations.replace("lon", "long way")}
-    yield "rate below 0", CITY | {"atoms.csv": CITY["atoms.csv"].replace("a,1", "a,-1")}
-    yield "no service times", CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")}
-    yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
-    rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
-    yield "too many sites", CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"}
-
-
-def test_malformed_uploads_give_clear_messages(refs):
-    read(refs, CITY)
-    refs["refuse_bad"].value, figures = True, refs["figures"].value
-    for what, files in malformed():
-        read(refs, files)
-        text = re.sub("<.*?>", "", refs["message"].value)
-        assert 25 < len(text) < (1100 if what == "a long line" else 700), (what, text)
-        assert not text.startswith("Read "), (what, text)
-        assert tempfile.gettempdir() not in text, (what, text)
-        assert "service_times=" not in text, what  # there is no code to write that into
-        assert refs["figures"].value == figures, what  # the city before stays
-    refs["refuse_bad"].value = False
-
-
-# -- all options of an own city ------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def form(refs):
     """The dashboard with the practice town's files under names that tell nothing, and an empty form afterwards."""
@@ -476,86 +266,6 @@ def emptied(refs):
         refs[name].value = False
 
 
-FAULTS = [
-    ("speed_kmh", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
-    ("speed_kmh", "fast", "the field Speed (km/h) must be a number; got 'fast'"),
-    ("detour", "0.5", "Detour"),
-    ("turnout_times", "-1", "Turnout (min)"),
-    ("service_times", "long", "the field Service (min) must be a number"),
-    ("cell_km", "0.001", "the field Cells (km) must be at least 0.05"),
-    ("hours", "7", "the field Hours must have a form such as 7-19"),
-    ("weekdays", "Mo-Fr", "the field Weekdays must have a form"),
-    ("columns", "time", "the field Columns of calls must have the form ROLE=NAME"),
-    ("columns", "hour=x", "the field Columns of calls must map"),
-    ("today", "Atlantis", "no site is named 'Atlantis'"),
-    ("time_zone", "Mars/Base", "Time zone"),
-]
-
-
-def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
-    before = form["figures"].value
-    for field, text, said in FAULTS:
-        emptied(form)
-        form[field].value = text
-        form["again"].click()
-        shown = html.unescape(form["message"].value)
-        assert said.lower() in shown.lower()
-        assert "#b35900" in shown
-        assert form["figures"].value == before
-
-
-def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form, shared):
-    calls, stations = eo.datasets.practice_calls()
-    options = {"speed_kmh": "30", "detour": "1.5", "turnout_times": "2", "service_times": "33", "cell_km": "2",
-               "hours": "7-19", "weekdays": "Mon-Fri", "today": f"{stations['name'][1]}, {stations['name'][0]}",
-               "name": "Town"}  # fmt: skip
-    for name, text in options.items():
-        form[name].value = text
-    form["drop_repeats"].value = form["skip_empty_days"].value = True
-    form["again"].click()
-    assert "Read Town" in form["message"].value
-    demand = eo.calls.aggregate_calls(
-        calls.without_repeats(), stations.drop(columns=["turnout_min", "service_min"], errors="ignore"), cell_km=2,
-        empty_days="missing",
-    )  # fmt: skip
-    city = demand.city(
-        speed_kmh=30, detour=1.5, turnout_times=2, service_times=33, hours=range(7, 19), weekdays=range(5)
-    )
-    made = shared.bench.city
-    assert made.travel_times == pytest.approx(city.travel_times)
-    assert made.arrival_rates == pytest.approx(city.arrival_rates)
-    assert ((made.turnout_times.max(), made.mean_service_time), shared.bench.today) == ((2, pytest.approx(33)), (1, 0))
-    assert form["units"].value == 2
-    row = shared.bench.scenarios()[0]
-    assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
-    assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
-
-
-def test_a_station_may_have_several_units(refs):
-    refs["city"].value = "Random grid city"
-    refs["sites_count"].value = 5
-    most = refs["units"].max
-    refs["colocation"].value = True
-    assert refs["units"].max > most == 5
-    refs["units"].value = 8
-    assert cells(refs["figures"])["units"] == ["8"] * len(cells(refs["figures"])["units"])
-    assert "3 of the units do not improve the p-median" in refs["figures"].value
-    refs["search"].click()
-    refs["wait"]()
-    refs["optimum"].click()
-    assert sum(field.value for field in refs["sites"]) == 8
-    place = max(range(5), key=lambda k: refs["sites"][k].value)
-    had = refs["sites"][place].value
-    refs["map"].press(place)  # all units are placed: it takes them away
-    assert refs["sites"][place].value == 0
-    for _ in range(had):
-        refs["map"].press(place)
-    assert refs["sites"][place].value == had
-    refs["colocation"].value = False
-    assert refs["units"].value == refs["units"].max == 5
-    assert cells(refs["figures"])["units"] == ["5"] * len(cells(refs["figures"])["units"])
-
-
 def test_a_day_is_planned(refs):
     refs["city"].value = "Practice town"
     refs["units"].value = 2
@@ -568,26 +278,203 @@ def test_a_day_is_planned(refs):
     assert "read a log of calls as your own city" in refs["plan_message"].value
 
 
-def test_the_map_shows_the_roads_that_were_read_and_tells_the_city_apart(shared, refs):
-    """A grid of streets as OpenStreetMap has them; as the load rises, each colour still has its share of the atoms."""
+def test_options_of_an_own_city_make_the_city_that_the_package_makes(form, shared):
     calls, stations = eo.datasets.practice_calls()
-    west, east = stations["lon"].min() - 0.05, stations["lon"].max() + 0.05
-    south, north = stations["lat"].min() - 0.05, stations["lat"].max() + 0.05
-    spots = [(k, west + (east - west) * (k % 8) / 7, south + (north - south) * (k // 8) / 7) for k in range(64)]
-    nodes = "".join(f"<node id='{k + 1}' lon='{x}' lat='{y}'/>" for k, x, y in spots)
-    rows = [[8 * k + j + 1 for j in range(8)] for k in range(8)]
-    street = "<way id='{}'>{}<tag k='highway' v='residential'/></way>"
-    lines = [*rows, *zip(*rows, strict=True)]
-    ways = [street.format(100 + k, "".join(f"<nd ref='{n}'/>" for n in line)) for k, line in enumerate(lines)]
-    files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
-    opened = _uploads.city_from_uploads(
-        upload(files | {"town.osm": f"<osm version='0.6'>{nodes}{''.join(ways)}</osm>"}), drop_repeats=True
+    given = {"speed_kmh": 30, "detour": 1.5, "turnout_times": 2, "service_times": 33}
+    today = f"{stations['name'][1]}, {stations['name'][0]}"
+    more = {"cell_km": "2", "hours": "7-19", "weekdays": "Mon-Fri", "today": today, "name": "Town"}
+    for name, value in (given | more).items():
+        form[name].value = str(value)
+    form["drop_repeats"].value = form["skip_empty_days"].value = True
+    form["again"].click()
+    assert "Read Town" in form["message"].value
+    plain = stations.drop(columns=["turnout_min", "service_min"], errors="ignore")
+    demand = eo.calls.aggregate_calls(calls.without_repeats(), plain, cell_km=2, empty_days="missing")
+    city, made = demand.city(**given, hours=range(7, 19), weekdays=range(5)), shared.bench.city
+    for name in ("travel_times", "arrival_rates", "turnout_times", "service_times"):
+        assert getattr(made, name) == pytest.approx(getattr(city, name))
+    assert (shared.bench.today, form["units"].value) == ((1, 0), 2)
+    row = shared.bench.scenarios()[0]
+    assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
+    assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
+
+
+@pytest.mark.parametrize(("sites", "units", "proven"), [(6, 3, True), (30, 13, False)])
+def test_a_search_proves_what_it_found_or_says_that_it_is_the_best_found(refs, sites, units, proven):
+    refs["city"].value = "Random grid city"
+    refs["sites_count"].value, refs["units"].value = sites, units
+    if not proven:
+        assert "Optimum: not searched yet" in refs["figures"].value
+        assert "too many deployments" in tab(refs, "alternatives", "Alternatives").value
+        refs["optimum"].click()
+        assert "no optimum yet" in refs["answer"].value
+    refs["search"].click()
+    refs["wait"]()
+    assert ("proven by enumeration" in refs["figures"].value) == (">optimum<" in refs["figures"].value) == proven
+    assert (
+        ("no single move improves it" in refs["figures"].value) == (">best found<" in refs["figures"].value) != proven
     )
-    shared._show(opened)
-    page = shared.refs["map"].page
-    assert len(page.scene["streets"]["courses"]) >= 16
-    for load in (0.5, 3):
-        shared.refs["load"].value = load
-        view = next(view for view in shared.refs["map"].views if view["name"] == "yours")
-        shades = np.histogram(view["columns"][0]["values"], view["classes"]["edges"])[0]
-        assert shades.max() < 0.5 * opened.city.n_atoms, load
+    means = [float(text) for text in cells(refs["figures"])["mean response (min)"]]
+    assert means[1] <= means[2]
+
+
+def test_a_station_may_have_several_units(refs):
+    refs["city"].value = "Random grid city"
+    refs["sites_count"].value = 5
+    most = refs["units"].max
+    refs["colocation"].value = True
+    assert refs["units"].max > most == 5
+    refs["units"].value = 8
+    assert set(cells(refs["figures"])["units"]) == {"8"}
+    assert "3 of the units do not improve the p-median" in refs["figures"].value
+    place = max(range(5), key=lambda k: refs["sites"][k].value)
+    had = refs["sites"][place].value
+    refs["map"].press(place)  # all units are placed: it takes them away
+    assert refs["sites"][place].value == 0
+    for _ in range(had):
+        refs["map"].press(place)
+    assert refs["sites"][place].value == had
+    refs["colocation"].value = False
+    assert refs["units"].value == refs["units"].max == 5
+
+
+def test_the_map_shows_the_roads_that_were_read(shared, refs):
+    """A grid of streets as OpenStreetMap has them, around the practice town's stations."""
+    calls, stations = eo.datasets.practice_calls()
+    low, high = (stations[["lon", "lat"]].agg(end).to_numpy() for end in ("min", "max"))
+    places = [low - 0.05 + (high - low + 0.1) * (k // 6, k % 6) / 5 for k in range(36)]
+    nodes = "".join(f"<node id='{k + 1}' lon='{x}' lat='{y}'/>" for k, (x, y) in enumerate(places))
+    rows = np.arange(1, 37).reshape(6, 6)
+    way = "<way id='{}'>{}<tag k='highway' v='residential'/></way>"
+    ways = "".join(
+        way.format(99 + k, "".join(f"<nd ref='{n}'/>" for n in line)) for k, line in enumerate([*rows, *rows.T])
+    )
+    files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
+    files["town.osm"] = f"<osm version='0.6'>{nodes}{ways}</osm>"
+    shared._show(_uploads.city_from_uploads(upload(files), drop_repeats=True))
+    assert len(shared.refs["map"].page.scene["streets"]["courses"]) >= 12
+
+
+def test_scenarios_are_collected_and_saved_with_their_gain_over_the_baseline(refs, st_paul):
+    """Today's deployment is one's own at the time of the click; gains are differences of what the table shows."""
+    refs["evaluator"].value = "approximate"
+    today = sorted([*ticked(refs)[:8], next(site for site in range(17) if site not in ticked(refs))])
+    for site in range(17):
+        refs["sites"][site].value = site in today
+    refs["keep"].click()
+    assert refs["baseline"].value == "today"
+    refs["p_median"].click()
+    median, best = p_median(st_paul, 9).sites, evaluate_all(st_paul, 9, "approximate").best_sites
+    values = [eo.evaluators.approximate_hypercube(st_paul, sites) for sites in (today, median, best, median)]
+    now, shown = values[0], cells(refs["figures"])
+    assert shown["gain over today (min)"] == [f"{now.mean_response - e.mean_response:+.3f}" for e in values]
+    late = [f"{100 * (now.late_fraction(8.0) - e.late_fraction(8.0)):+.2f}" for e in values]
+    assert shown["gain over today, points of 8 min or more"] == late
+    refs["label"].value = "=1+1"
+    refs["pinned"].value, refs["closed"].value, refs["load"].value = (8,), (0, 5), 2.0
+    table, made = saved_table(refs, index_col="deployment"), links(refs)
+    assert (set(table["baseline"]), table.loc["today", "gain_min"], set(table["scenario"])) == ({"today"}, 0, {"'=1+1"})
+    assert table["calls_per_hour"].tolist() == pytest.approx([2 * st_paul.total_rate] * len(table), rel=1e-9)
+    assert set(table["pinned"]) == {st_paul.site_names[8]}
+    assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
+    assert list(made) == ["scenarios.csv", "map.html", "deployments.png"]
+    refs["load"].value = 1.0
+    assert refs["links"].value == ""  # they would no longer be of what is shown
+
+
+def test_a_fleet_carries_its_load_and_ones_own_deployment_follows_it(refs, st_paul):
+    """625 calls of an hour in a week are 3.75 at once: 13 units are busy for at most 30 % of the time."""
+    refs["units"].value = 12
+    assert ticked(refs) == p_median(st_paul, 12).sites.tolist()
+    refs["sites"][ticked(refs)[0]].value = False  # now it is one's own
+    mine = set(ticked(refs))
+    assert "You placed 11 of 12 units" in refs["answer"].value
+    refs["units"].value = 14
+    assert len(ticked(refs)) == 14
+    assert mine <= set(ticked(refs))
+    times = pd.date_range("2025-03-03", periods=5000, freq="2min")[::8]
+    frame = pd.DataFrame({"time": times, "lon": -30.0, "lat": 45.0, "service_min": 60})
+    stations = "name,lon,lat\n" + "".join(f"s{k},{-30 + k / 1000},45\n" for k in range(25))
+    read(refs, {"calls.csv": frame.to_csv(index=False), "stations.csv": stations})
+    assert (refs["units"].value, refs["units"].max) == (13, 25)
+    refs["units"].value = 4
+    assert re.search(r"4 units lose \d+% of the calls; the load needs 13", refs["answer"].value)
+
+
+def malformed():
+    """Return what is wrong and the files; what cells may hold is tested where tables are read."""
+    stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
+    rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
+    return {
+        "nothing": {},
+        "foreign file": CITY | {"notes.txt": "hello"},
+        "one log twice": LOG | {"more_calls.csv": calls},
+        "logs of two clocks": LOG | {"more_calls.csv": calls.replace(":05", ":05Z").replace(":00", ":00Z")},
+        "spreadsheet": {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": stations},
+        "no log": {"a.csv": stations, "b.csv": stations},
+        "one file": {"my_calls.csv": calls},
+        "empty": CITY | {"atoms.csv": ""},
+        "ragged": LOG | {"my_calls.csv": calls + "1,2,3,4,5\n"},
+        "no longitude": LOG | {"my_stations.csv": stations.replace("lon", "long way")},
+        "no service times": CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")},
+        "a long line": LOG | {"my_calls.csv": ";" * 100_000 + "\n"},
+        "too many sites": CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"},
+    }
+
+
+def test_malformed_uploads_give_clear_messages(refs):
+    read(refs, CITY)
+    refs["refuse_bad"].value, figures = True, refs["figures"].value
+    for what, files in malformed().items():
+        read(refs, files)
+        text = re.sub("<.*?>", "", refs["message"].value)
+        assert 25 < len(text) < 1100, (what, text)
+        assert not text.startswith("Read "), (what, text)
+        assert tempfile.gettempdir() not in text, (what, text)
+        assert "service_times=" not in text, what  # there is no code to write that into
+        assert refs["figures"].value == figures, what  # the city before stays
+    refs["refuse_bad"].value = False
+
+
+def test_a_bar_says_how_long_it_will_be(monkeypatch):
+    now = iter([0.0, 0.0, 100.0, 200.0, 200.0])
+    monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
+    with (bar := _widgets.Bar("Searching")):
+        bar.tell(10, 100)
+        assert bar.description == "Searching, about 15 min left"
+        bar.tell(0, 3)  # another part of the work begins
+        assert (bar.description, bar.value) == ("Searching", 0)
+
+
+def test_a_search_can_be_cancelled_and_another_city_ends_it(refs):
+    refs["load"].value = 1.5
+    before = refs["figures"].value
+    refs["search"].click()
+    assert refs["search"].disabled
+    refs["cancel"].click()
+    refs["wait"]()
+    assert "Cancelled" in refs["answer"].value
+    assert refs["figures"].value == before
+    refs["search"].click()
+    wait = refs["wait"]
+    refs["city"].value = "Practice town"
+    wait(60)
+    assert "Practice town" in refs["figures"].value
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("speed_kmh", "0", "the field Speed (km/h) must be from 5 to 150 km/h; got 0"),
+        ("service_times", "long", "the field Service (min) must be a number"),
+        ("hours", "7", "the field Hours must have a form such as 7-19"),
+        ("columns", "hour=x", "the field Columns of calls must map"),
+        ("today", "Atlantis", "no site is named 'Atlantis'"),
+    ],
+)
+def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form, field, text, said):
+    before = form["figures"].value
+    form[field].value = text
+    form["again"].click()
+    assert said.lower() in html.unescape(form["message"].value).lower()
+    assert form["figures"].value == before

@@ -19,10 +19,9 @@ import emsopt as eo
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
-from shown import cells
 from test_dashboard import links, upload
 
-from emsopt.panels import _dashboard, _report, _widgets
+from emsopt.panels import _dashboard
 from emsopt.panels._tabs import Workbench
 from emsopt.planning import steps
 
@@ -139,34 +138,6 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     assert panels.dashboard(path).refs["units"].value == 44
 
 
-def test_who_waits_longer_is_told_with_calls_a_year_on_the_page_the_report_and_the_map(own):
-    """As the command says it: zones by their closest station, those that lose more than 1 % of the mean."""
-    bench, today, yours = own.bench, own.bench.answer["today"], own.bench.answer["yours"]
-    zones = np.array(bench.city.site_names)[bench.city.travel_times.argmin(axis=0)]
-    rates, lost = bench.city.arrival_rates, yours.atom_response - today.atom_response
-    table = pd.DataFrame({"calls": rates, "lost": rates * lost}).groupby(zones).sum()
-    calls = 8766 * table["calls"][table["lost"] / table["calls"] > 0.01 * today.mean_response].sum()
-    assert calls > 0
-    own.refs["tabs"].value = "Districts"
-    for page in (own.refs["districts"].value, made(own.refs, "report").decode()):
-        assert f"Longer waits: {calls:,.0f} calls a year" in page
-    assert own.refs["map"].views[-1]["name"] == "yours minus today"
-    assert "calls a year" in own.refs["map"].views[-1]["hint"]
-
-
-def test_a_fleet_with_more_units_than_stations_has_no_p_median_beside_today(own):
-    """12 of the 45 units may stand anywhere in it, so that its figures would mean nothing."""
-    refs, units = own.refs, lambda: cells(own.refs["figures"])["units"]
-    assert (refs["baseline"].value, refs["units"].value, refs["colocation"].value) == ("today", 45, True)
-    assert units() == ["45"] * 2
-    said = "12 of the units do not improve the p-median: their stations are arbitrary, so it is left out"
-    assert said in refs["figures"].value
-    assert "approximate hypercube" in refs["figures"].value
-    refs["baseline"].value = "p-median"
-    assert units() == ["45"] * 3
-    refs["baseline"].value = "today"
-
-
 def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
     """Times, places, units and numbers of incidents are in the log, and in neither file; corners of cells may coincide."""
     calls = eo.datasets.san_jose_calls()[0]
@@ -185,66 +156,6 @@ def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
         words = set(re.findall(r"[-\w.:]+", text))
         assert not words & units, name
         assert not words & times, name
-
-
-def test_cells_are_narrowed_for_calls_that_wait_where_the_page_says_so(own, monkeypatch):
-    """As the command's --queue does: the gain that must no longer depend on the cells is that of the settings."""
-    given, today = [], list(own.bench.today)
-    monkeypatch.setattr("emsopt.panels._tabs.search", lambda *_, **__: ("best found", np.array(today), "search"))
-    monkeypatch.setattr("emsopt.panels._tabs.refine", lambda model, *_: given.append(model) or model)
-    for capacity in ("queue", "loss"):
-        own.refs["capacity"].value = capacity
-        own.refs["search"].click()
-        own.refs["wait"]()
-        assert given[-1].settings.capacity == capacity
-    own.bench.found.clear()
-    own.bench.respond()
-
-
-@pytest.fixture
-def gap():
-    """A log of 3,000 calls, of which 36 hours are missing and some have no place; and the calls around the gap."""
-    rng = np.random.default_rng(0)
-    times = np.datetime64("2025-01-06") + np.sort(rng.integers(0, 60 * 86400, 3000)).astype("timedelta64[s]")
-    frame = pd.DataFrame({"time": times, "lon": rng.uniform(0, 0.1, 3000), "lat": rng.uniform(45, 45.1, 3000)})
-    frame.loc[[20, 30], ["lon", "lat"]] = 0.0
-    missing = frame["time"].between("2025-02-01", "2025-02-02 12:00")
-    around = frame["time"][missing.shift(-1, fill_value=False) | missing.shift(1, fill_value=False)][~missing]
-    return frame[~missing], [f"{time:%H:%M}" for time in around]
-
-
-def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project(gap):
-    calls, minutes = gap
-    stations = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": 45.05})
-    tables = {name: table.to_csv(index=False) for name, table in (("c.csv", calls), ("s.csv", stations))}
-    refs = panels.dashboard().refs
-    refs["city"].value, refs["files"].value, refs["service_times"].value = "Your own files", upload(tables), "30"
-    refs["read"].click()
-    assert "no place (rows 21, 31)" in refs["message"].value
-    with zipfile.ZipFile(io.BytesIO(made(refs, "save"))) as archive:
-        text = archive.read("project.json").decode()
-    (checks,) = (result for result in json.loads(text)["results"] if result["kind"] == "checks")
-    said = " ".join(checks["said"])
-    assert "1 gap(s), 1.5 days in all; the longest, 1.5 days, starts on 2025-01-31" in said
-    assert "Wrong no place: 2 call(s)" in said
-    assert len(minutes) == 2
-    assert not any(minute in text for minute in minutes)
-    assert "Rows" not in text
-
-
-def test_the_report_tells_late_responses_too():
-    """And a better deployment that was found but is not proposed."""
-
-    def of(late, mean=5.0):
-        return types.SimpleNamespace(mean_response=mean, late_fraction=lambda _: late, sites=(0,))
-
-    said = _report._verdict({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
-    assert "the mean response is 5.00 min: the same as with today (5.00 min)" in said
-    assert "15.0 % of responses take 8 min or more: 5.0 points fewer than with today (20.0 %)." in said
-    named = {"proposed": of(0, 5.25), "best found": of(0, 5.0)}
-    assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_found(named, "best found")
-    assert _report._better_found(named, "optimum") == ""
-    assert _report._better_found({"proposed": named["best found"], "best found": named["proposed"]}, "best found") == ""
 
 
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
@@ -302,57 +213,6 @@ def test_the_environment_names_a_project(tmp_path, monkeypatch):
     refused("is not a project", panels.dashboard, path)
 
 
-def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, monkeypatch):
-    path, city = tmp_path / "town.zip", eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    eo.planning.Project(city, {"units": 3}).save(path)
-    first = path.read_bytes()
-    city.save(tmp_path / "city")
-    folder = upload({file.name: file.read_bytes() for file in (tmp_path / "city").iterdir()})
-    damaged = upload({"x.zip": eo.planning.Project(city, {"units": 2}, [{"scenario": "x"}]).to_bytes()})
-
-    def saved(panel, where):
-        panel.refs["save"].click()
-        assert where in panel.refs["message"].value
-        assert (path.read_bytes() == first) == (where == "to your downloads")
-
-    for name, value, said in (
-        ("city", "Random grid city", ""),
-        ("files", folder, "Read "),
-        ("open", damaged, "scenarios of the project are damaged"),
-    ):
-        panel = panels.dashboard(path)
-        if name == "files":
-            panel.refs["city"].value = "Your own files"
-        panel.refs[name].value = value
-        if name == "files":
-            panel.refs["read"].click()
-        assert said in panel.refs["message"].value
-        saved(panel, "to your downloads")
-    monkeypatch.setenv(_dashboard.ENVIRONMENT, str(path))
-    panel = panels.dashboard()  # as visitors of a server see it
-    panel.refs["units"].value = 2
-    saved(panel, "to your downloads")
-    panel = panels.dashboard(path)
-    panel.refs["colocation"].value = not panel.refs["colocation"].value  # the same city in another workbench
-    saved(panel, "Saved to town.zip")
-
-
-@pytest.mark.parametrize("usable", [True, False])
-def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_success(usable, own, monkeypatch):
-    said = f"Mean response: {'usable' if usable else 'do not use'}. Recorded 6 min."
-    report = types.SimpleNamespace(verdict=(said,), period="", calls=1, html="", to_frame=lambda: None)
-    report.details, report.usable = (), lambda use: usable and use == "mean"
-    asked = []
-    monkeypatch.setattr(steps, "back_test_model", lambda *given: asked.append(given) or report)
-    trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
-    trust.bench.today = (0, 1)
-    result = trust.prepare_test()()
-    assert (result, isinstance(result, _widgets.Done)) == (said, usable)
-    ((model,),) = asked
-    assert model.log is own.bench.opened.log.log
-    assert (model.settings.hold_out, model.today.tolist()) == (5, [0, 1])
-
-
 def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch):
     uses = pd.DataFrame({"usable": [False, True], "why": ["Stations are missing.", ""]}, index=["moves", "fleet"])
     report = types.SimpleNamespace(uses=uses, usable=lambda use: uses["usable"][use])
@@ -369,18 +229,6 @@ def test_a_plan_of_some_hours_says_which_field_to_empty():
     refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
     refs["plan_start"].click()
     assert "needs the field Hours to be empty" in refs["plan_message"].value
-
-
-def test_a_search_says_how_much_shorter_the_best_is_than_ones_own():
-    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    refs = panels.dashboard(eo.planning.Project(city, {"units": 2})).refs
-    for site, box in enumerate(refs["sites"]):
-        box.value = site < 2
-    refs["search"].click()
-    refs["wait"]()
-    own = eo.evaluators.exact_hypercube(city, [0, 1]).mean_response
-    best = eo.evaluators.evaluate_all(city, 2, "exact").values.min()
-    assert f"The best has {best:.2f} min, {own - best:.2g} min less than yours" in refs["answer"].value
 
 
 def test_damaged_settings_are_refused():
@@ -407,3 +255,45 @@ def test_texts_of_a_foreign_project_stay_text():
     assert not panel.refs["sites"][0].description_allow_html
     panel.refs["files_made"].click()  # dollar signs do not start formulas in the picture
     assert nasty not in panel.refs["links"].value
+
+
+def test_who_waits_longer_is_told_with_calls_a_year_on_the_page_the_report_and_the_map(own):
+    """As the command says it: zones by their closest station, those that lose more than 1 % of the mean."""
+    bench, today, yours = own.bench, own.bench.answer["today"], own.bench.answer["yours"]
+    zones = np.array(bench.city.site_names)[bench.city.travel_times.argmin(axis=0)]
+    rates, lost = bench.city.arrival_rates, yours.atom_response - today.atom_response
+    table = pd.DataFrame({"calls": rates, "lost": rates * lost}).groupby(zones).sum()
+    calls = 8766 * table["calls"][table["lost"] / table["calls"] > 0.01 * today.mean_response].sum()
+    assert calls > 0
+    own.refs["tabs"].value = "Districts"
+    for page in (own.refs["districts"].value, made(own.refs, "report").decode()):
+        assert f"Longer waits: {calls:,.0f} calls a year" in page
+    assert own.refs["map"].views[-1]["name"] == "yours minus today"
+
+
+def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, monkeypatch):
+    path, city = tmp_path / "town.zip", eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    eo.planning.Project(city, {"units": 3}).save(path)
+    first = path.read_bytes()
+
+    def saved(panel, where):
+        panel.refs["save"].click()
+        assert where in panel.refs["message"].value
+        assert (path.read_bytes() == first) == (where == "to your downloads")
+
+    panel = panels.dashboard(path)
+    panel.refs["city"].value = "Random grid city"
+    saved(panel, "to your downloads")
+    panel = panels.dashboard(path)
+    damaged = eo.planning.Project(city, {"units": 2}, [{"scenario": "x"}]).to_bytes()
+    panel.refs["open"].value = upload({"x.zip": damaged})
+    assert "scenarios of the project are damaged" in panel.refs["message"].value
+    saved(panel, "to your downloads")
+    with monkeypatch.context() as patch:
+        patch.setenv(_dashboard.ENVIRONMENT, str(path))
+        panel = panels.dashboard()  # as visitors of a server see it
+    panel.refs["units"].value = 2
+    saved(panel, "to your downloads")
+    panel = panels.dashboard(path)
+    panel.refs["colocation"].value = not panel.refs["colocation"].value  # the same city in another workbench
+    saved(panel, "Saved to town.zip")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shown import cells, words
+from shown import cells
 
 import emsopt as eo
 from emsopt.optimizers.boxes.boke import profile
@@ -46,26 +46,6 @@ def test_the_next_point_is_boke_s(shared):
     at = np.interp(float(figure(shared, "next")), bound.index, bound)
     assert at >= bound.max() - 1e-3 * np.ptp(bound)
     assert float(figure(shared, "bandwidth h")) == pytest.approx(0.1 * 5**-0.2, abs=1e-4)
-
-
-def test_much_noise_sends_it_to_the_emptiest_place(shared):
-    shared.refs["restart"].click()
-    shared.refs["scale"].value, shared.refs["noise"].value = 0.1, 10.0
-    grid = np.linspace(0, 1, 501)
-    gap = np.abs(grid[:, None] - shared.refs["told"]()[:, 0]).min(axis=1)
-    x = float(figure(shared, "next"))
-    assert np.abs(x - shared.refs["told"]()[:, 0]).min() > 0.9 * gap.max()
-
-
-def test_it_stops_at_sixty_points_and_says_so():
-    panel = panels.boke_panel(rng=0)
-    for _ in range(6):
-        panel.refs["run"].click()  # the last one has five points left
-    assert len(panel.refs["told"]()) == 60
-    assert panel.refs["run"].disabled
-    assert "60 points" in words(panel.refs["message"])
-    panel.refs["restart"].click()
-    assert not panel.refs["run"].disabled
 
 
 @pytest.mark.parametrize("rule", ["scott", "silverman", "fixed"])

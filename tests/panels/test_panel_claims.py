@@ -14,33 +14,24 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 def titles(panel):
-    return [
-        html.unescape(title)
-        for title in re.findall(r"<th scope='row'><div[^>]*>(.*?)</div></th>", panel.refs["figures"].value)
-    ]
+    found = re.findall(r"<th scope='row'><div[^>]*>(.*?)</div></th>", panel.refs["figures"].value)
+    return [html.unescape(title) for title in found]
 
 
-def test_it_begins_with_all_claims_and_their_counts():
+def test_it_begins_with_all_claims_and_filters_by_paper_verdict_and_all_words():
     panel, claims = panels.claims_panel(), eo.datasets.load_claims()
     assert titles(panel) == (claims["paper"] + ": " + claims["place"]).tolist()
-    assert (
-        f"{len(claims)} claims: {(claims['verdict'] == 'reproduced').sum()} reproduced" in panel.refs["figures"].value
-    )
-
-
-def test_it_filters_by_paper_verdict_and_all_words():
+    said = f"{len(claims)} claims: {(claims['verdict'] == 'reproduced').sum()} reproduced"
+    assert said in panel.refs["figures"].value
     panel = panels.claims_panel("boke", verdict="in part")
-    claims = eo.datasets.load_claims("boke").query("verdict == 'in part'")
-    assert titles(panel) == claims["place"].tolist()
+    assert titles(panel) == eo.datasets.load_claims("boke").query("verdict == 'in part'")["place"].tolist()
     panel.refs["verdict"].value = "all"
     panel.refs["words"].value = "TABLE 1  kr-ucb"
     shown = panel.compute()
-    assert set(shown["paper"]) == {"boke"}
     assert 0 < len(shown) < 10
     assert titles(panel) == shown["place"].tolist()
     assert all(word in " ".join(row).lower() for row in shown.to_numpy() for word in ("table", "1", "kr-ucb"))
     panel.refs["words"].value = "nowhere to be found"
-    assert titles(panel) == []
     assert "No claim matches" in panel.refs["message"].value
 
 

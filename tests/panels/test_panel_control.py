@@ -59,22 +59,6 @@ def test_a_run_is_the_packages_run(panel, method, drawn):
     assert not refs["play"].disabled
 
 
-def test_variance_and_cost_set_are_the_papers():
-    """The table is that of the ready-made problem; sets are counted from their worst value."""
-    refs = eo.panels.control_panel(eo.problems.levy_control(), rng=0).refs
-    refs["variance"].value, refs["cost_set"].value = "0.04", "moderate"
-    wanted = eo.problems.levy_control("moderate", 0.04)
-    assert (refs["problem"]().costs.tolist(), refs["problem"]().marginals) == (wanted.costs.tolist(), wanted.marginals)
-    shown = [(row[0], row[1]) for row in cells(refs["sets"]).values()]
-    assert shown == [(f"{c:g}", f"{v:.4g}") for c, v in zip(wanted.costs, wanted.set_values, strict=True)]
-    refs["variance"].value = refs["cost_set"].value = "as given"
-    assert refs["problem"]().costs.tolist() == eo.problems.levy_control().costs.tolist()
-    own = eo.problems.Problem("hill", lambda u: u.sum(axis=1), [(0, 1)] * 2, "max", 2.0, [1, 1])
-    other = eo.panels.control_panel(replace(eo.problems.hill_control(), objective=own, set_values=(), set_points=()))
-    # only the name is that of a ready-made problem
-    assert other.refs["variance"].options == other.refs["cost_set"].options == ("as given",)
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("variance", "0.04"), ("alpha", 0.2), ("budget", 3.0), ("seed", 1), ("method", "ts-psq")]
 )
@@ -87,42 +71,29 @@ def test_a_run_of_other_settings_is_taken_away(panel, name, value):
     assert refs["run"]() is None
 
 
-def test_a_slow_button_is_disabled_while_it_works(panel, monkeypatch):
-    refs, seen = panel.refs, []
-
-    def refuse(*_, **__):
-        seen.append(refs["play"].disabled)
-        raise eo.EmsoptError("too dear.")
-
-    refs["play"].click()
-    monkeypatch.setattr("emsopt.panels.control.bocvs", refuse)
-    refs["play"].click()
-    assert (seen, refs["play"].disabled) == ([True], False)
-    assert words(refs["message"]) == "Too dear."
-    assert refs["figures"].value == ""
-
-
-def test_halving_tightens_the_tolerance_and_low_costs_are_kept(panel):
+def test_what_cannot_be_played_is_said_and_the_tolerance_can_be_halved(panel, monkeypatch):
     refs = panel.refs
     refs["halving"].value = True
     refs["play"].click()
     run = bocvs(eo.problems.hill_control(), budget=4, rng=0)
     assert refs["run"]().history["set"].tolist() == run.history["set"].tolist()
-    panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)), rng=0)
-    assert panel.refs["problem"]().costs.tolist() == [0.001, 0.3, 1.0]
-
-
-def test_what_cannot_be_played_is_said(panel, monkeypatch):
     monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
-    refs = panel.refs
     for field in refs["costs"]:
-        field.value = 1.0
-    refs["budget"].value, refs["method"].value = 1.0, "ucb-psq"
-    refs["play"].click()
-    assert refs["run"]().plays == 1
-    refs["costs"][0].value = refs["costs"][1].value = refs["costs"][2].value = 0.01
-    refs["budget"].value, refs["method"].value = 4.0, "ucb-cvs"
+        field.value = 0.01
+    refs["method"].value = "ucb-cvs"
     refs["play"].click()
     assert "Stopped after 12 plays" in words(refs["message"])
     refs["alpha"].value = 0.3
     assert refs["message"].value == ""
+
+
+def test_variance_and_cost_set_are_the_papers():
+    """The table is that of the ready-made problem; sets are counted from their worst value."""
+    refs = eo.panels.control_panel(eo.problems.levy_control(), rng=0).refs
+    refs["variance"].value, refs["cost_set"].value = "0.04", "moderate"
+    wanted = eo.problems.levy_control("moderate", 0.04)
+    assert refs["problem"]().marginals == wanted.marginals
+    shown = [(row[0], row[1]) for row in cells(refs["sets"]).values()]
+    assert shown == [(f"{c:g}", f"{v:.4g}") for c, v in zip(wanted.costs, wanted.set_values, strict=True)]
+    refs["variance"].value = refs["cost_set"].value = "as given"
+    assert refs["problem"]().costs.tolist() == eo.problems.levy_control().costs.tolist()

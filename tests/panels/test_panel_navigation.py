@@ -5,7 +5,7 @@ from shown import words
 
 import emsopt as eo
 from emsopt import bandits
-from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads import grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels.navigation import AGENTS
@@ -27,10 +27,6 @@ def said(panel):
     return words(panel.refs["message"])
 
 
-def test_every_policy_has_a_name():
-    assert set(AGENTS) == set(bandits.POLICIES)
-
-
 def test_figures_are_those_of_the_run(net, panel):
     run = bandits.run(net, *ROUTE, "gp-ts", horizon=20, rng=0)
     assert f"<td>{run.regret:,.0f}</td>" in panel.refs["figures"].value
@@ -38,16 +34,6 @@ def test_figures_are_those_of_the_run(net, panel):
         assert part in panel.refs["figures"].value
     assert ([view["name"] for view in panel.refs["map"].views], said(panel)) == ([AGENTS["gp-ts"]], "")
     assert panel.runs[AGENTS["gp-ts"]].regression is None  # to save memory
-
-
-def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel, drawn):
-    refs = panel.refs
-    refs["agent"].value = "bi-ucb"
-    assert all(AGENTS[name] in refs["figures"].value for name in ("gp-ts", "bi-ucb"))
-    assert all(AGENTS[name] in refs["regret"].value for name in ("gp-ts", "bi-ucb"))
-    refs["lengthscale"].value = 0.5
-    assert AGENTS["gp-ts"] not in refs["figures"].value
-    assert AGENTS["bi-ucb"] in refs["figures"].value
 
 
 @pytest.mark.parametrize(
@@ -93,17 +79,6 @@ def test_a_closed_road_is_not_driven(net, panel):
     assert "Closed" not in refs["figures"].value
 
 
-def test_roads_are_closed_as_long_as_there_is_a_way_round(net, panel):
-    refs = panel.refs
-    for _ in range(40):
-        refs["close"].click()
-        assert refs["figures"].value
-        if said(panel):
-            break
-    assert "No further road can be closed" in said(panel)
-    assert len(refs["closed"].value.split(", ")) > 3
-
-
 def test_what_is_refused_is_said_and_nothing_stale_stays(panel):
     refs = panel.refs
     refs["closed"].value = "nowhere"
@@ -116,30 +91,3 @@ def test_what_is_refused_is_said_and_nothing_stale_stays(panel):
     refs["closed"].value = ""
     assert said(panel) == ""
     assert refs["figures"].value
-
-
-def test_an_interrupted_drive_shows_what_it_has(net, monkeypatch):
-    calls = []
-
-    def drive(*arguments, progress, **options):
-        def stop(done, total):
-            calls.append(done)
-            progress(done, total)
-            if done == 7:
-                raise KeyboardInterrupt
-
-        return whole(*arguments, progress=stop, **options)
-
-    whole = bandits.run
-    monkeypatch.setattr(bandits, "run", drive)
-    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=20, rng=0)
-    assert "Stopped after" in said(panel)
-    assert panel.refs["progress"].layout.visibility == "hidden"
-    assert panel.refs["figures"].value
-
-
-def test_a_network_without_a_course_has_no_map_but_an_answer():
-    net = RoadNetwork([100.0, 90.0, 80.0], [10.0, 9.0, 9.0], [(0, 1), (1, 2), (2, 0)])
-    panel = eo.panels.navigation_panel(net, 0, 2, horizon=10, rng=0)
-    assert "no map" in panel.refs["map"].scene["sentence"]
-    assert "3 edges" in panel.refs["figures"].value

@@ -1,14 +1,12 @@
 """The optimizer panel without a kernel or a browser: honest predictions, true words, no traceback."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import norm
 from shown import cells, words
 
 import emsopt as eo
 from emsopt.optimizers import METHODS, GPpM
-from emsopt.surrogates.horseshoe import standardize
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels.optimizer import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
@@ -64,9 +62,6 @@ def place(panel, sites):
         field.value = site in sites
 
 
-# -- the recorder -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("method", ["gp-pm", "sparbl"])
 def test_looking_does_not_change_the_search(city, objective, method):
     """The same seed asks for the same deployments as `minimize`, where nobody predicts anything."""
@@ -96,161 +91,6 @@ def test_predictions_are_made_before_the_evaluation(objective):
     assert (facts.expected[20:] - facts.value[20:]).abs().min() > 1e-6
 
 
-def test_the_drawn_value_is_that_of_the_chain(objective):
-    """Against the standardised model taken back to minutes (`Standardized.coefficients`)."""
-    trace = traced(objective, "sparbl", 20, rng=2)
-    assert trace.facts.expected.isna().all()
-    optimizer = trace.optimizer
-    for _ in range(3):
-        trace.step()
-        X, y = optimizer.features(optimizer.sites[:-1]), optimizer.values[:-1]
-        slopes = standardize(X, y).coefficients(optimizer.state.coef)
-        drawn = np.mean(y) + (optimizer.features([trace.asked])[0] - X.mean(axis=0)) @ slopes
-        assert trace.facts.expected.iloc[-1] == pytest.approx(drawn, abs=1e-9)
-        assert np.isnan(trace.facts.deviation.iloc[-1])
-
-
-def test_a_restart_of_the_region_is_noted(objective):
-    trace = traced(objective, steps=21)
-    trace.optimizer.edge, trace.optimizer._failures = 2.0, 9  # the next failure ends the region
-    trace.optimizer._region_value = 0.0
-    trace.step()
-    assert trace.facts.restart.tolist() == [False] * 21 + [True]
-    assert "given up, and a new one starts with edge 20" in sentence(trace.facts)
-
-
-def test_swaps_are_ranked_by_expected_improvement(city, objective):
-    """(18) in its textbook form, over every neighbour of the best, one by one."""
-    assert best_swaps(traced(objective).optimizer).empty
-    optimizer = traced(objective, steps=24).optimizer
-    sites, goal = optimizer.best
-    expected = {}
-    for row in objective.space.neighbours(sites):
-        if optimizer.is_taken(row):
-            continue
-        (mean,), (deviation,) = optimizer.predict([row])
-        z = (goal - mean) / deviation
-        before, after = (np.bincount(city.twin_groups[s], minlength=14) for s in (sites, row))
-        out, to = np.flatnonzero(before > after)[0], np.flatnonzero(after > before)[0]
-        names = [city.site_names[list(city.twin_groups).index(g)].split(" (")[0] for g in (out, to)]
-        improvement = deviation * (z * norm.cdf(z) + norm.pdf(z))
-        expected[" → ".join(names)] = np.log(improvement)
-    shown = best_swaps(optimizer)
-    best = sorted(expected, key=expected.get, reverse=True)
-    assert shown.name.tolist() == best
-    assert shown.value.tolist() == pytest.approx([expected[name] for name in best], rel=1e-6)
-    assert shown.inside.all()
-    optimizer.edge = -1.0
-    assert not best_swaps(optimizer).inside.any()
-
-
-def test_coefficients_are_named_by_what_they_do(city, objective):
-    """The coefficient of a pair is what both add beyond each alone."""
-    assert largest_coefficients(traced(objective, "sparbl").optimizer).empty
-    optimizer = traced(objective, "sparbl", 22).optimizer
-    at = {name.split(" (")[0]: site for site, name in reversed(list(enumerate(city.site_names)))}
-
-    def drawn(*names):
-        return (optimizer.features([[at[name] for name in names]]) @ optimizer._coef)[0] if names else 0.0
-
-    shown = largest_coefficients(optimizer)  # all: which are largest depends on the processor
-    kinds = set()
-    for name, value in zip(shown.name, shown.value, strict=True):
-        if " and " in name:
-            a, b = name.split(" and ")
-        else:
-            a = b = name.removeprefix("two at ")
-        both = drawn(a, b) - drawn(a) - drawn(b)
-        single = " and " not in name and "two at " not in name
-        kinds.add("single" if single else name[:6] if name.startswith("two") else "pair")
-        assert value == pytest.approx(drawn(a) if single else both, abs=1e-9), name
-    assert kinds == {"single", "pair", "two at"}
-    assert shown.value.abs().is_monotonic_decreasing
-    optimizer.told = optimizer.told[:3]  # nothing can be known of what these three share
-    varying = (np.ptp(optimizer.features(optimizer.sites), axis=0) > 0).sum()
-    assert len(largest_coefficients(optimizer)) == varying < len(optimizer._coef)
-
-
-# -- words --------------------------------------------------------------------------------------------------------
-
-
-def facts(*rows):
-    empty = dict.fromkeys(("expected", "deviation", "edge"), np.nan) | dict.fromkeys(
-        ("restart", "initial", "own"), False
-    )
-    table = [empty | {"evaluation": k} | row for k, row in enumerate(rows, 26)]
-    return pd.DataFrame(table)[COLUMNS]
-
-
-BEFORE = {"value": 6.0, "best": 5.9, "edge": 20.0}
-NONE = {"value": 0.04, "best": 0.04}
-PREDICTED = {"expected": 5.95, "deviation": 0.05}
-LATE = {"value": 0.05, "best": 0.04, "expected": 0.05, "deviation": 0.01}
-
-
-@pytest.mark.parametrize(
-    ("before", "row", "said"),
-    [
-        (BEFORE, {"value": 5.93, "best": 5.9, "edge": 40 / 3} | PREDICTED,
-         "5.930 min, 0.5 % above the best; expected 5.950 ± 0.100 min; the edge of the trust region shrank to 13.3."),
-        (BEFORE, {"value": 5.8, "best": 5.8, "edge": 20.0} | PREDICTED,
-         "5.800 min, a new best, 1.7 % below the previous one; expected 5.950 ± 0.100 min, so a surprise."),
-        (NONE, LATE, "5.00 %, 25.0 % above the best; expected 5.00 ± 2.00 %."),
-    ],
-)  # fmt: skip
-def test_an_evaluation_in_words(before, row, said):
-    metric = "mean_response" if before["value"] > 1 else ("late", 8.0)
-    assert sentence(facts(before, row), metric) == f"Evaluation 27: {said}"
-
-
-def test_the_way_from_the_centre(city):
-    """Twins are one place: a unit that changes from one to the other has not moved."""
-    twins = np.flatnonzero(city.twin_groups == city.twin_groups[0])
-    assert len(twins) == 2
-    centre = np.bincount(city.twin_groups[[twins[0], 3, 4]], minlength=14)
-    same = away_from_centre(city, [twins[1], 3, 4], centre, 6.0)
-    assert same == "It is the centre of the trust region (inside the region, which reaches 3 moved units)."
-    moved = away_from_centre(city, [*twins, 8], centre, 3.9)
-    assert "it moves 2 units, away from Station 5, Station 7 and to Station 8, Station 1" in moved
-    assert "outside the region, which reaches 1 moved unit)" in moved
-
-
-# -- the panel ----------------------------------------------------------------------------------------------------
-
-
-def test_step_shows_what_was_asked(city, objective, panel, drawn):
-    refs = panel.refs
-    assert words(refs["said"]) == "Nothing is evaluated yet."
-    assert refs["take"].disabled
-    before = objective.evaluations
-    refs["step"].click()
-    trace = refs["trace"]()
-    assert (objective.evaluations, words(refs["said"])) == (before + 1, sentence(trace.facts))
-    assert refs["map"].kind == "deployments"
-    assert "alt='Values of 1 evaluations" in refs["convergence"].value
-    assert "has no model" in refs["predictions"].value
-    fed = refs["map"].views
-    refs["step"].click()
-    assert refs["map"].views != fed
-    assert (refs["edges"].value, refs["message"].value) == ("", "")
-
-
-def test_it_shows_what_the_method_thinks(city, ran):
-    refs = ran.refs
-    trace = refs["trace"]()
-    assert len(trace.facts) == 30
-    assert words(refs["said"]).startswith("Evaluation 30: ")
-    best = best_swaps(trace.optimizer)[:12]
-    shown = [(name, row[0]) for name, row in cells(refs["thoughts"]).items()]
-    assert shown == [(name, f"{value:.2f}") for name, value in zip(best.name, best.value, strict=True)]
-    known = trace.facts[20:]
-    within = ((known.value - known.expected).abs() <= 2 * known.deviation).sum()
-    assert f"{within} of 10 values are within two" in refs["predictions"].value
-    assert f"Edge {trace.optimizer.edge:.3g} after evaluation 30" in refs["edges"].value
-    assert away_from_centre(city, trace.asked, trace.centre, trace.edge) in words(refs["where"])
-    assert not refs["step"].disabled
-
-
 @pytest.mark.parametrize("method", ["sparbl+", "genetic"])
 def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     refs = panel.refs
@@ -270,65 +110,6 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     assert bool(refs["thoughts"].value) == bool(refs["predictions"].value) == has_model
 
 
-def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
-    refs = panel.refs
-    own = [0, 1, 2, 3, 4, 8, 9, 10, 11]
-    place(panel, own)
-    assert words(refs["placed"]) == "9 of 9 units placed"
-    before = objective.evaluations
-    refs["evaluate"].click()
-    trace = refs["trace"]()
-    assert objective.evaluations == before + 1
-    row = trace.facts.iloc[-1]
-    assert row.own
-    assert not row.initial
-    assert row.value == trace.optimizer.values[-1] == objective(own)
-    assert trace.optimizer.is_taken(objective.space.canonical(own))
-    assert words(refs["said"]).startswith("Evaluation 1, your own: ")
-    refs["evaluate"].click()
-    assert "already evaluated, as evaluation 1" in words(refs["message"])
-    assert len(refs["trace"]().facts) == 1
-    refs["step"].click()
-    assert refs["message"].value == ""
-    advance(panel, 19)
-    place(panel, [0, 1, 2, 3, 4, 8, 9, 10, 12])
-    refs["evaluate"].click()
-    row = refs["trace"]().facts.iloc[-1]
-    assert row.own
-    assert np.isfinite([row.expected, row.deviation]).all()
-
-
-def test_a_bad_deployment_is_said_and_nothing_is_told(objective, panel):
-    refs = panel.refs
-    before = objective.evaluations
-    place(panel, range(12))
-    refs["evaluate"].click()
-    assert "9 units must be placed; you placed 12" in words(refs["message"])
-    assert objective.evaluations == before
-    assert not refs["evaluate"].disabled
-    assert words(refs["said"]) == "Nothing is evaluated yet."
-
-
-def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
-    refs = panel.refs
-    refs["step"].click()
-    refs["take"].click()
-    placed = [site for site, field in enumerate(refs["sites"]) if field.value]
-    assert placed == refs["trace"]().optimizer.best[0].tolist()
-    refs["clear"].click()
-    assert words(refs["placed"]) == "0 of 9 units placed"
-    first = refs["trace"]().facts
-    refs["restart"].click()
-    assert (words(refs["said"]), refs["map"].layout.visibility) == ("Nothing is evaluated yet.", "hidden")
-    assert refs["convergence"].value == refs["where"].value == ""
-    for seed, same in ((0, True), (1, False)):
-        refs["seed"].value = seed
-        assert len(refs["trace"]().facts) == 0
-        refs["step"].click()
-        assert (refs["trace"]().facts.value.tolist() == first.value.tolist()) == same
-    assert refs["map"].layout.visibility == "visible"
-
-
 def test_when_all_is_tried_there_is_no_step_left(small, drawn):
     refs = eo.panels.optimizer_panel(small, rng=0).refs
     assert small.space.count == 3
@@ -346,35 +127,107 @@ def test_when_all_is_tried_there_is_no_step_left(small, drawn):
         assert len(refs["trace"]().facts) == 3, method
 
 
-def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
-    objective = eo.Objective(city, eo.DeploymentSpace(city, 4, colocation=2, pinned=[3], closed=[4]), "approximate")
-    panel = eo.panels.optimizer_panel(objective, rng=0)
-    refs = panel.refs
-    refs["method"].value = "sparbl"
-    advance(panel, 22)
+def test_it_shows_what_was_asked_and_what_the_method_thinks(city, ran):
+    refs, trace = ran.refs, ran.refs["trace"]()
+    row, before = trace.facts.iloc[-1], trace.facts.iloc[-2]
+    said = words(refs["said"])
+    assert said == sentence(trace.facts)
+    assert said.startswith(
+        f"Evaluation 30: {row.value:.3f} min, {100 * (row.value / before.best - 1):.1f} % above the best"
+    )
+    assert f"expected {row.expected:.3f} ± {2 * row.deviation:.3f} min" in said
+    best = best_swaps(trace.optimizer)[:12]
+    shown = [(name, found[0]) for name, found in cells(refs["thoughts"]).items()]
+    assert shown == [(name, f"{value:.2f}") for name, value in zip(best.name, best.value, strict=True)]
+    known = trace.facts[20:]
+    within = ((known.value - known.expected).abs() <= 2 * known.deviation).sum()
+    assert f"{within} of 10 values are within two" in refs["predictions"].value
+    assert f"Edge {trace.optimizer.edge:.3g} after evaluation 30" in refs["edges"].value
+    assert away_from_centre(city, trace.asked, trace.centre, trace.edge) in words(refs["where"])
+
+
+def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
+    refs, own = panel.refs, [0, 1, 2, 3, 4, 8, 9, 10, 11]
+    place(panel, range(12))
+    refs["evaluate"].click()
+    assert "9 units must be placed; you placed 12" in words(refs["message"])
+    assert words(refs["said"]) == "Nothing is evaluated yet."
+    place(panel, own)
+    before = objective.evaluations
+    refs["evaluate"].click()
+    trace = refs["trace"]()
+    assert objective.evaluations == before + 1
+    row = trace.facts.iloc[-1]
+    assert (row.own, row.initial, row.value) == (True, False, objective(own))
+    assert trace.optimizer.is_taken(objective.space.canonical(own))
+    assert words(refs["said"]).startswith("Evaluation 1, your own: ")
+    refs["evaluate"].click()
+    assert "already evaluated, as evaluation 1" in words(refs["message"])
     refs["step"].click()
-    fields = refs["sites"]
-    assert fields[4].disabled
+    assert (len(trace.facts), refs["message"].value) == (2, "")
+
+
+def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
+    refs = panel.refs
+    refs["step"].click()
+    refs["take"].click()
+    assert [k for k, field in enumerate(refs["sites"]) if field.value] == refs["trace"]().optimizer.best[0].tolist()
     refs["clear"].click()
-    assert [field.value for field in fields] == [0, 0, 0, 1] + [0] * 13
-    fields[3].value = 0
-    assert fields[3].value == 1
-    fields[8].value = 9
-    assert fields[8].value == 2
-    fields[9].value = 1
+    assert words(refs["placed"]) == "0 of 9 units placed"
+    first = refs["trace"]().facts
+    refs["restart"].click()
+    assert (words(refs["said"]), refs["map"].layout.visibility) == ("Nothing is evaluated yet.", "hidden")
+    for seed, same in ((0, True), (1, False)):
+        refs["seed"].value = seed
+        refs["step"].click()
+        assert (refs["trace"]().facts.value.tolist() == first.value.tolist()) == same
+
+
+def test_pinned_and_closed_sites_bind_ones_own_deployment(city):
+    space = eo.DeploymentSpace(city, 4, colocation=2, pinned=[3], closed=[4])
+    refs = eo.panels.optimizer_panel(eo.Objective(city, space, "approximate"), rng=0).refs
+    refs["clear"].click()
+    fields = refs["sites"]
+    assert ([field.value for field in fields], fields[4].disabled) == ([0, 0, 0, 1] + [0] * 13, True)
+    fields[3].value, fields[8].value, fields[9].value = 0, 9, 1
     refs["evaluate"].click()
     assert sorted(refs["trace"]().asked.tolist()) == [3, 8, 8, 9]
-    assert "Evaluated last, units at: Station 5, 1 x 2, " in words(refs["where"])
 
 
-def test_a_noisy_objective_may_see_a_deployment_twice(small):
-    noisy = eo.Objective(small.city, 2, "simulation", calls=200)
-    panel = eo.panels.optimizer_panel(noisy, rng=0)
-    place(panel, [0, 1])
-    for _ in range(2):
-        panel.refs["evaluate"].click()
-    facts = panel.refs["trace"]().facts
-    assert facts.own.all()
-    assert facts.value[0] != facts.value[1]
-    assert not panel.refs["step"].disabled
-    panel.refs["step"].click()
+def test_swaps_are_ranked_by_expected_improvement(city, objective):
+    """(18) in its textbook form, over every neighbour of the best, one by one."""
+    assert best_swaps(traced(objective).optimizer).empty
+    optimizer = traced(objective, steps=24).optimizer
+    sites, goal = optimizer.best
+    expected = {}
+    for row in objective.space.neighbours(sites):
+        if not optimizer.is_taken(row):
+            (mean,), (deviation,) = optimizer.predict([row])
+            z = (goal - mean) / deviation
+            gone, new = (set(city.twin_groups[a]) - set(city.twin_groups[b]) for a, b in ((sites, row), (row, sites)))
+            expected[tuple(gone), tuple(new)] = np.log(deviation * (z * norm.cdf(z) + norm.pdf(z)))
+    shown = best_swaps(optimizer)
+    assert shown.value.tolist() == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-6)
+    ((gone,), (new,)) = max((key for key in expected if all(key)), key=expected.get)
+    name = lambda group: city.site_names[list(city.twin_groups).index(group)].split(" (")[0]
+    assert f"{name(gone)} → {name(new)}" in shown.name.tolist()
+    assert shown.inside.all()
+    optimizer.edge = -1.0
+    assert not best_swaps(optimizer).inside.any()
+
+
+def test_coefficients_are_named_by_what_they_do(city, objective):
+    """The coefficient of a pair is what both add beyond each alone."""
+    assert largest_coefficients(traced(objective, "sparbl").optimizer).empty
+    optimizer = traced(objective, "sparbl", 22).optimizer
+    at = {name.split(" (")[0]: site for site, name in reversed(list(enumerate(city.site_names)))}
+    drawn = lambda *names: (optimizer.features([[at[name] for name in names]]) @ optimizer._coef)[0]
+    shown, kinds = largest_coefficients(optimizer), set()  # all: which are largest depends on the processor
+    for name, value in zip(shown.name, shown.value, strict=True):
+        names = name.removeprefix("two at ").split(" and ")
+        kinds.add("two" if name.startswith("two") else len(names))
+        pair = names * 2 if name.startswith("two") else names
+        alone = sum(drawn(one) for one in pair) if len(pair) == 2 else 0.0
+        assert value == pytest.approx(drawn(*pair) - alone, abs=1e-9), name
+    assert kinds == {1, 2, "two"}
+    assert shown.value.abs().is_monotonic_decreasing

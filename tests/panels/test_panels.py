@@ -1,6 +1,5 @@
 """Panels without a kernel or a browser: every control changes what it should, and nothing ends in a traceback."""
 
-import numpy as np
 import pytest
 from shown import cells
 
@@ -31,13 +30,6 @@ def shared_deployment_panel(city):
 def deployment_panel(shared_deployment_panel):
     shared_deployment_panel.refs["p_median"].click()
     return shared_deployment_panel
-
-
-def test_seeds_are_drawn():
-    first, other = (eo.panels.boke_panel().refs for _ in range(2))
-    assert first["seed"].value != other["seed"].value
-    again = eo.panels.boke_panel(rng=first["seed"].value)
-    np.testing.assert_array_equal(again.refs["told"](), first["told"]())
 
 
 def test_it_starts_with_the_city_as_it_is(city, drawn, load_panel):
@@ -97,14 +89,6 @@ def test_every_control_changes_figures_and_map(load_panel):
         assert load_panel.refs["map"].views != fed, name
 
 
-def test_a_large_fleet_is_valued_approximately_and_says_so(load_panel):
-    load_panel.refs["units"].value = 13
-    assert "approximate model" in load_panel.refs["message"].value
-    assert "approximate hypercube" in load_panel.refs["figures"].value
-    load_panel.refs["units"].value = 9
-    assert load_panel.refs["message"].value == ""
-
-
 def test_a_fleet_that_does_not_fit_is_said_in_the_panel():
     city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40.0)
     panel = eo.panels.load_panel(city, 3)
@@ -135,24 +119,6 @@ def test_own_deployment_stands_beside_optimum_and_p_median(city, drawn, deployme
     deployment_panel.refs["threshold"].value = 8.0
 
 
-def test_buttons_take_and_clear_deployments(city, deployment_panel):
-    refs = deployment_panel.refs
-    refs["optimum"].click()
-    means = cells(refs["figures"])["mean response (min), approximate"]
-    assert means[0] == means[1] < means[2]
-    refs["clear"].click()
-    assert "No site is ticked" in refs["message"].value
-    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
-    refs["run"].click()
-    assert "No site is ticked" in refs["message"].value
-    refs["sites"][0].value = True
-    assert "You placed 1 of 9 units" in refs["message"].value
-    assert cells(refs["figures"])["units"] == ["1", "9", "9"]
-    refs["p_median"].click()
-    assert [site for site, box in enumerate(refs["sites"]) if box.value] == p_median(city, 9).sites.tolist()
-    assert (refs["message"].value, refs["map"].layout.visibility) == ("", "visible")
-
-
 def test_run_simulates_and_a_change_takes_the_figures_away(city, deployment_panel):
     refs = deployment_panel.refs
     refs["calls"].value = 20_000
@@ -170,25 +136,6 @@ def test_run_simulates_and_a_change_takes_the_figures_away(city, deployment_pane
     assert refs["simulation"].value == ""
 
 
-def test_more_units_than_the_exact_model_takes(deployment_panel):
-    refs = deployment_panel.refs
-    for box in refs["sites"]:
-        box.value = True
-    shown = cells(refs["figures"])
-    assert "mean response (min), exact" not in shown
-    assert shown["units"] == ["17", "9", "9"]
-    assert "You placed 17 of 9 units" in refs["message"].value
-
-
-def test_the_fleet_of_the_deployment_panel_can_change(city):
-    panel = eo.panels.deployment_panel(city, 9)
-    panel.refs["units"].value = 7
-    assert "others have 7" in panel.refs["message"].value
-    panel.refs["optimum"].click()
-    best = evaluate_all(city, 7, "approximate").best
-    assert (panel.sites.chosen, panel.refs["message"].value) == (tuple(best.sites.tolist()), "")
-
-
 @pytest.mark.parametrize("make", [panels.load_panel, panels.deployment_panel])
 def test_the_demand_of_st_paul_can_change(city, published, make):
     """The figures then are those of a panel made for the other demand, and back again."""
@@ -199,3 +146,22 @@ def test_the_demand_of_st_paul_can_change(city, published, make):
         if make is panels.deployment_panel:
             panel.refs["p_median"].click()
         assert panel.refs["figures"].value == expected
+
+
+def test_buttons_and_boxes_place_units(city, deployment_panel):
+    refs = deployment_panel.refs
+    refs["optimum"].click()
+    means = cells(refs["figures"])["mean response (min), approximate"]
+    assert means[0] == means[1] < means[2]
+    refs["clear"].click()
+    assert "No site is ticked" in refs["message"].value
+    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
+    refs["sites"][0].value = True
+    assert "You placed 1 of 9 units" in refs["message"].value
+    assert cells(refs["figures"])["units"] == ["1", "9", "9"]
+    for box in refs["sites"]:
+        box.value = True
+    assert "mean response (min), exact" not in cells(refs["figures"])  # 17 units: more than the exact model takes
+    refs["p_median"].click()
+    assert [site for site, box in enumerate(refs["sites"]) if box.value] == p_median(city, 9).sites.tolist()
+    assert (refs["message"].value, refs["map"].layout.visibility) == ("", "visible")

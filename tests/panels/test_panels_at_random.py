@@ -164,26 +164,21 @@ def test_inputs_are_labelled_and_names_stay_text(name, quick):
     assert NASTY not in getattr(panel.children[0], "value", "")
 
 
-FAULTS = {  # panel: (what fails, what the user does then, where it is said)
-    "load": ("deployment._charts.figures", "load", "message"),
-    "optimizer": ("optimizer.Trace.step", "step", "message"),
-    "control": ("control._figures", "play", "message"),
-    "dashboard": ("_uploads._by_name", "read", "message"),
-    "dashboard, beside its city": ("_tabs._charts.figures", "load", "answer"),
-    "dashboard, before a search": ("_deployments.DeploymentSpace", "search", "answer"),
-    "dashboard, in a search": ("_tabs.search", "search", "answer"),
-}
-
-
-@pytest.mark.parametrize("what", FAULTS)
-def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog):
-    place, action, told = FAULTS[what]
-    panel = PANELS[what.split(",")[0]]()
-
+@pytest.mark.parametrize(
+    ("name", "fails", "action", "told"),
+    [
+        ("load", "deployment._charts.figures", "load", "message"),
+        ("optimizer", "optimizer.Trace.step", "step", "message"),
+        ("dashboard", "_uploads._by_name", "read", "message"),
+        ("dashboard", "_tabs.search", "search", "answer"),
+    ],
+)
+def test_an_unexpected_error_is_said_and_logged(name, fails, action, told, quick, monkeypatch, caplog):
     def fail(*_, **__):
         raise ZeroDivisionError("<the fault>")
 
-    monkeypatch.setattr(f"emsopt.panels.{place}", fail)
+    panel = PANELS[name]()
+    monkeypatch.setattr(f"emsopt.panels.{fails}", fail)
     if action == "load":
         panel.refs[action].value = 2.0
     else:

@@ -28,32 +28,33 @@ def log(n=3000, *, days=60, power=1.0, zone=""):
     return pd.DataFrame({"time": times, "lon": rng.uniform(0, 0.1, n), "lat": rng.uniform(45, 45.1, n)})
 
 
-def findings():
+def test_a_column_of_the_stations_is_sent_to_their_own_field():
+    tables = {"calls.csv": log(50), "stations.csv": STATIONS.rename(columns={"lon": "Ost West", "lat": "Nord"})}
+    with pytest.raises(InputError) as raised:
+        city_from_uploads([{"name": name, "content": t.to_csv(index=False).encode()} for name, t in tables.items()])
+    assert "by the field Columns of stations (lon=..., lat=...)" in in_controls(raised.value)
+
+
+def messages():
+    """Return findings and errors as Python says them."""
     calls = log()
     calls = pd.concat([calls[~calls["time"].between("2025-02-01", "2025-02-02 12")], calls[:200]])
-    found = {
-        f.what: f.text for data in (calls, log(power=0.5), log(zone="Z")) for f in eo.calls.check_calls(data, STATIONS)
-    }
+    logs = (calls, log(power=0.5), log(zone="Z"))
+    found = {f.what: f.text for data in logs for f in eo.calls.check_calls(data, STATIONS)}
     assert {"gaps in time", "repeated calls", "trend", "time zone"} <= set(found)
-    return found
-
-
-def errors():
-    calls, stations = eo.calls.read_calls(log(50)), STATIONS
-    swapped = stations.rename(columns={"lon": "lat", "lat": "lon"})
-    unclear = log(50).assign(time="3/4/2025 10:00")
+    few, read = log(50), eo.calls.read_calls(log(50))
+    swapped = STATIONS.rename(columns={"lon": "lat", "lat": "lon"})
     tries = {
-        "no stamps": lambda: eo.calls.calibrate(calls, stations),
-        "recorded": lambda: recorded_responses(calls),
-        "swapped": lambda: eo.calls.aggregate_calls(calls, swapped),
-        "no column": lambda: eo.calls.read_calls(log(50).drop(columns="lat")),
-        "columns": lambda: eo.calls.read_calls(log(50), {"hour": "x"}),
-        "day or month": lambda: eo.calls.read_calls(unclear),
+        "no stamps": lambda: eo.calls.calibrate(read, STATIONS),
+        "recorded": lambda: recorded_responses(read),
+        "swapped": lambda: eo.calls.aggregate_calls(read, swapped),
+        "no column": lambda: eo.calls.read_calls(few.drop(columns="lat")),
+        "columns": lambda: eo.calls.read_calls(few, {"hour": "x"}),
+        "day or month": lambda: eo.calls.read_calls(few.assign(time="3/4/2025 10:00")),
         "zone": lambda: eo.calls.read_calls(log(50, zone="Z"), time_zone="Mars/Base"),
-        "cells": lambda: eo.calls.aggregate_calls(calls, stations, cell_km=0.001),
-        "no service": lambda: eo.calls.aggregate_calls(calls, stations).city(speed_kmh=40),
+        "cells": lambda: eo.calls.aggregate_calls(read, STATIONS, cell_km=0.001),
+        "no service": lambda: eo.calls.aggregate_calls(read, STATIONS).city(speed_kmh=40),
     }
-    found = {}
     for name, attempt in tries.items():
         with pytest.raises(InputError) as raised:
             attempt()
@@ -63,20 +64,13 @@ def errors():
 
 @pytest.mark.parametrize("words", [in_controls, in_options])
 def test_no_python_and_no_word_of_the_other_is_left(words):
-    for name, text in (findings() | errors()).items():
+    own = {*WORDS.values(), OPTIONS["name"].label, *(label for label, _ in TICKS.values())} - {"a shorter log"}
+    for name, text in messages().items():
         said = words(text)
-        own = {*WORDS.values(), OPTIONS["name"].label, *(label for label, _ in TICKS.values())} - {"a shorter log"}
         for label in own:  # some have parentheses
             said = said.replace(label, "LABEL") if " " in label else said
         assert not any(name in said for name in WORDS if "_" in name), (name, said)
         assert not PYTHON.search(said), (name, said)
-        assert "between" not in said, (name, said)
         assert ("--" not in said) if words is in_controls else "LABEL" not in said, (name, said)
+        assert "between" not in said, (name, said)
         assert "field a " not in said, (name, said)
-
-
-def test_a_column_of_the_stations_is_sent_to_their_own_field():
-    tables = {"calls.csv": log(50), "stations.csv": STATIONS.rename(columns={"lon": "Ost West", "lat": "Nord"})}
-    with pytest.raises(InputError) as raised:
-        city_from_uploads([{"name": name, "content": t.to_csv(index=False).encode()} for name, t in tables.items()])
-    assert "by the field Columns of stations (lon=..., lat=...)" in in_controls(raised.value)

@@ -15,9 +15,8 @@ from emsopt.__main__ import main
 from emsopt.calls import areas
 from emsopt.calls.recorded import recorded_responses
 from emsopt.errors import Argument, InputError, Message
-from emsopt.planning import Settings, advice, build, steps
+from emsopt.planning import Settings, build, steps
 
-DIFFERENCE = ["difference", "difference_low", "difference_high"]
 PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": True}
 
 
@@ -61,49 +60,6 @@ def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, mon
     report = (tmp_path / "report.html").read_text("utf-8")
     assert "385 of 3,652 calls got no unit" in report
     assert "<svg" in report
-
-
-def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
-    """San José read from files: fit, fleet, test, search, cells, and what is compared in drawn cities."""
-    panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-    asked = []
-    compared = SimpleNamespace(to_frame=lambda: pd.DataFrame(0.0, ["best found"], DIFFERENCE))
-    monkeypatch.setattr(steps, "compare_deployments", lambda *given, **how: asked.append((given, how)) or compared)
-    calls, stations = eo.datasets.san_jose_calls()
-    frames = {"calls.csv": calls.to_frame(), "stations.csv": stations}
-    panel = panels.dashboard()
-    refs = panel.refs
-    refs["city"].value = "Your own files"
-    refs["files"].value = tuple(
-        {"name": name, "content": memoryview(frame.to_csv(index=False).encode()), "size": 1, "type": ""}
-        | {"last_modified": pd.Timestamp("2025-01-01", tz="UTC")}
-        for name, frame in frames.items()
-    )
-    refs["read"].click()
-    model = panel.bench.opened.log
-    pd.testing.assert_frame_equal(model.fit.to_frame(), san_jose.model.fit.to_frame())
-    assert panel.bench.opened.today == tuple(san_jose.today.sites.tolist())
-    assert ((refs["units"].value, refs["hold_out"].value), model.assumed) == ((45, 5), san_jose.model.assumed)
-    refs["test_start"].click()
-    refs["test_wait"]()
-    shown = {result.kind: result for result in panel.bench.trust.results}
-    pd.testing.assert_frame_equal(shown["back_test"].table, san_jose.report.to_frame())
-    refs["search"].click()
-    refs["wait"]()
-    ((sites, _, _),) = panel.bench.found.values()
-    assert sites == tuple(san_jose.best.sites.tolist())
-    deployments = {"today": san_jose.today.sites, "best found": san_jose.best.sites}
-    assert_same(panel.bench.city, san_jose.city)
-    assert panel.bench.city.n_atoms > model.city.n_atoms  # cells are as narrow as the gain needs
-    np.testing.assert_allclose(panel.bench.opened.by_hour, san_jose.model.rates_by_hour)
-    refs["baseline"].value = "today"
-    refs["compare_start"].click()
-    refs["compare_wait"]()
-    (((given, sites), how),) = asked
-    assert given.demand is panel.bench.opened.log.demand
-    assert {name: list(each) for name, each in sites.items()} == {n: list(each) for n, each in deployments.items()}
-    asked, wanted = given.settings, san_jose.model.settings
-    assert (asked.metric, asked.capacity, how["load"]) == (wanted.metric, wanted.capacity, 1.0)
 
 
 def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
@@ -279,36 +235,45 @@ def test_days_are_held_out_by_one_rule_and_wrong_findings_stop_the_advice():
         eo.planning.advise(*eo.datasets.practice_calls(), Settings(empty_days="missing"))
 
 
-def test_errors_carry_arguments_and_gains_one_interval():
-    with pytest.raises(InputError) as raised:
-        eo.calls.read_calls(pd.DataFrame({"lon": [1.0], "lat": [1.0]}))
-    named = [part for part in Message.of(raised.value).parts if isinstance(part, Argument)]
-    assert named == [Argument("columns", {"time": ...})]
-    assert "Name each by `columns={'time': ...}`" in str(raised.value)
+def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
+    """San José read from files: fit, fleet, test, search, cells, and what is compared in drawn cities."""
+    panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+    asked, columns = [], ["difference", "difference_low", "difference_high"]
+    compared = SimpleNamespace(to_frame=lambda: pd.DataFrame(0.0, ["best found"], columns))
+    monkeypatch.setattr(steps, "compare_deployments", lambda *given, **how: asked.append((given, how)) or compared)
+    calls, stations = eo.datasets.san_jose_calls()
+    refs = (panel := panels.dashboard()).refs
+    refs["city"].value = "Your own files"
+    refs["files"].value = tuple(
+        {"name": name, "content": memoryview(frame.to_csv(index=False).encode()), "size": 1, "type": ""}
+        | {"last_modified": pd.Timestamp("2025-01-01", tz="UTC")}
+        for name, frame in (("calls.csv", calls.to_frame()), ("stations.csv", stations))
+    )
+    refs["read"].click()
+    model = panel.bench.opened.log
+    pd.testing.assert_frame_equal(model.fit.to_frame(), san_jose.model.fit.to_frame())
+    assert panel.bench.opened.today == tuple(san_jose.today.sites.tolist())
+    assert ((refs["units"].value, refs["hold_out"].value), model.assumed) == ((45, 5), san_jose.model.assumed)
+    refs["test_start"].click()
+    refs["test_wait"]()
+    shown = {result.kind: result for result in panel.bench.trust.results}
+    pd.testing.assert_frame_equal(shown["back_test"].table, san_jose.report.to_frame())
+    refs["search"].click()
+    refs["wait"]()
+    ((sites, _, _),) = panel.bench.found.values()
+    assert sites == tuple(san_jose.best.sites.tolist())
+    assert_same(panel.bench.city, san_jose.city)
+    assert panel.bench.city.n_atoms > model.city.n_atoms  # cells are as narrow as the gain needs
+    refs["baseline"].value = "today"
+    refs["compare_start"].click()
+    refs["compare_wait"]()
+    (((given, deployments), how),) = asked
+    assert [list(x) for x in deployments.values()] == [list(san_jose.found[n].sites) for n in ("today", "best found")]
+    settings, wanted = given.settings, san_jose.model.settings
+    assert (settings.metric, settings.capacity, how["load"]) == (wanted.metric, wanted.capacity, 1.0)
+
+
+def test_a_message_is_said_in_the_words_of_its_reader():
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."
     assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
-    gain = (0.02, 0.01, 0.03)
-    said = "+2.000 percentage points of share of responses of 8 min or more (90 % interval: +1.000 to +3.000)"
-    assert advice._gain_text(("late", 8.0), gain) == said
-
-
-def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):
-    """By Python, the command and the dashboard: the city, its fleet, and the best deployment."""
-    panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-    monkeypatch.setattr("emsopt.commands._output.draw", lambda *_: [])
-    mine = eo.planning.advise(*eo.datasets.practice_calls(), Settings(**PRACTICE))
-    assert main(["city", "--practice", "--out", str(tmp_path)]) == 0
-    scenarios = pd.read_csv(tmp_path / "scenarios.csv", index_col="deployment")
-    assert scenarios.loc["optimum", "sites"].split("; ") == list(mine.best.site_names)
-    assert scenarios.loc["optimum", "mean_response_min"] == pytest.approx(mine.best.mean_response, rel=1e-12)
-    panel = panels.dashboard()
-    refs = panel.refs
-    refs["city"].value = "Practice town"
-    assert refs["units"].value == len(mine.best.sites) == 5
-    np.testing.assert_array_equal(panel.bench.city.travel_times, mine.city.travel_times)
-    np.testing.assert_array_equal(panel.bench.city.arrival_rates, mine.city.arrival_rates)
-    refs["search"].click()
-    panel.bench.job.wait()
-    ((sites, _, _),) = panel.bench.found.values()
-    assert sites == tuple(mine.best.sites.tolist())

@@ -11,7 +11,7 @@ from synthetic_log import synthetic_log
 import emsopt as eo
 from emsopt.calls.drawn_cities import drawn_cities
 from emsopt.errors import InputError, UnstableQueueError
-from emsopt.planning import Comparison, compare
+from emsopt.planning import compare
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,6 @@ def test_what_no_log_tells_is_never_settled():
     assert "No amount of such data would settle it" in str(answer)
 
 
-def test_same_deployments_seeds_and_mirrored_pairs():
-    answer = compare(Known(), {"a": [0, 1], "b": [0, 1]}, draws=100, rng=0)
-    assert (answer.difference, answer.probability_better) == ((0, 0, 0), 0.5)
-    assert (answer.by_atom["verdict"] == "same").all()
-    assert "the deployments are the same" in str(answer)
-    one = compare(Known(share=0.48), {"a": [0], "b": [1]}, draws=300, rng=3)
-    other = compare(Known(share=0.48), {"b": [1], "a": [0]}, draws=300, rng=3)
-    assert one.probability_better == pytest.approx(1 - other.probability_better, abs=1e-12)
-    assert one.difference == pytest.approx((-other.difference.mean, -other.difference.high, -other.difference.low))
-    assert one.more_weeks == pytest.approx(other.more_weeks)
-    first, again = (compare(Known(), {"a": [0], "b": [1]}, draws=100, rng=5) for _ in range(2))
-    np.testing.assert_array_equal(first.values, again.values)
-    assert isinstance(first, Comparison)
-    assert "<table" in first._repr_html_()
-    assert repr(first).startswith("<Comparison of a, b")
-
-
 def test_more_units_are_better_and_ties_are_named():
     answer = compare(Known(), {"one": [0], "two": [0, 1]}, draws=100, rng=0)
     assert answer.probability_better == 1
@@ -101,24 +84,6 @@ def test_more_units_are_better_and_ties_are_named():
     assert np.isnan(table.loc["a", "probability_better"])
     assert answer.tied == ("both",)
     assert set(compare(Known(share=0.49), {"a": [0], "b": [1]}, draws=500, rng=0).tied) == {"a", "b"}
-
-
-def test_units_and_tolerances_are_told():
-    answer = compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=100, rng=0, metric=("late", 8.0))
-    assert answer.difference.mean == pytest.approx(2 * 0.4 - 1, abs=0.01)
-    assert "20 percentage points lower" in str(answer)
-    answer = compare(Known(sd=0), {"a": [0, 1], "b": [0, 0, 1]}, draws=100, rng=0)
-    assert (answer.by_atom["verdict"] == "same").all()
-    assert "In none of the 2 zones does it change by more than 0.03 min." in str(answer)
-
-
-@pytest.mark.parametrize("evaluator", ["exact", "approximate"])
-def test_values_are_those_of_the_evaluator(evaluator):
-    known = replace(Known(), sd=0.0)
-    answer = compare(known, {"a": [0], "b": [0, 1]}, draws=100, evaluator=evaluator)
-    for k, sites in enumerate(answer.sites):
-        value = eo.evaluators.by_name.evaluate(known.city(), sites, evaluator).mean_response
-        assert answer.values[:, k] == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -171,72 +136,6 @@ def test_a_calibrated_log_is_compared_by_itself(small_fit):
     assert {"gains", "loses"} >= set(gaining) - {"same", "unclear"}
 
 
-def test_drawn_cities_scatter_around_the_estimate_as_stated(small_fit):
-    cities = drawn_cities(small_fit[0])
-    estimate, drawn = cities.city(), list(cities.draws(300, 4))
-    only = list(cities.draws(300, 4, vary=["demand"]))
-    np.testing.assert_array_equal(drawn[7].arrival_rates, only[7].arrival_rates)
-    np.testing.assert_array_equal(only[7].travel_times, estimate.travel_times)
-    for name, relative in (("arrival_rates", 0.1), ("travel_times", 0.02), ("service_times", 0.01)):
-        mean = np.mean([getattr(city, name) for city in drawn], axis=0)
-        assert mean == pytest.approx(getattr(estimate, name), rel=relative, abs=0.02)
-    unlimited = next(cities.draws(1, 4, vary=["demand", "service"], more=np.inf))
-    assert unlimited.arrival_rates == pytest.approx(estimate.arrival_rates)
-    np.testing.assert_array_equal(unlimited.service_times, estimate.service_times)
-    with pytest.raises(InputError, match="`vary` must be one of 'demand', 'travel', 'service'; got 'speed'"):
-        next(cities.draws(1, 0, vary=["speed"]))
-    # The same draws of the times with the estimated spreads give narrower intervals, and the same mean response.
-    fit, today = small_fit
-    cities = drawn_cities(fit)
-    estimate, drawn = cities.city(), list(cities.draws(400, 4))
-    for name, known in (("travel_cv", fit.answer_law.cv), ("turnout_cv", fit.turnout.cv)):
-        logs = np.log([getattr(city, name) / getattr(estimate, name) for city in drawn])
-        assert logs.std() == pytest.approx(known.log_error, rel=0.15)
-        assert abs(logs.mean()) < 4 * known.log_error / 20
-        assert getattr(next(cities.draws(1, 4, vary=["travel"])), name) == getattr(drawn[0], name)
-        for other in (cities.draws(1, 4, vary=["demand", "service"]), cities.draws(1, 4, more=np.inf)):
-            assert getattr(next(other), name) == pytest.approx(getattr(estimate, name))
-
-    def late(draws):
-        costs = (eo.evaluators.metrics.late_probability(city, 6.0)[today].min(axis=0) for city in draws)
-        return np.array([cost @ estimate.demand_shares for cost in costs])
-
-    fixed = [city._with_arrays(travel_cv=estimate.travel_cv, turnout_cv=estimate.turnout_cv) for city in drawn]
-    assert late(drawn).std() > 1.005 * late(fixed).std()
-
-
-def test_a_unit_less_may_look_better_and_the_answer_says_why():
-    """A unit that is sent first by mistake in some draws: without it, calls go to one that is closer there."""
-
-    class Mistaken(Known):
-        def draws(self, n, rng=None, **options):
-            for k, city in enumerate(super().draws(n, rng, **options)):
-                travel = city.travel_times + ([[20, 0], [0, 0]] if k % 4 == 0 else 0)
-                yield city.replace(travel_times=travel, preference=self.city().response_times)
-
-    one = compare(Mistaken(), {"both": [0, 1], "one": [1]}, draws=100, rng=0)
-    assert 1 - one.probability_better == pytest.approx(0.75)
-    assert "'one' is 'both' with fewer units. It is better in 25 % of the drawn cities, there by 5 min" in str(one)
-    assert "That is no reason to remove units." in str(one)
-    two = compare(Mistaken(), {"one": [1], "both": [0, 1]}, draws=100, rng=0)
-    assert "'one' is 'both' with fewer units. It is better in 25 %" in str(two)
-    assert "cannot tell which" not in str(one) + str(two)
-    assert "with fewer units" not in str(compare(Known(), {"both": [0, 1], "one": [1]}, draws=100, rng=0))
-    assert "with fewer units" not in str(compare(Mistaken(), {"a": [0], "b": [1]}, draws=100, rng=0))
-
-    # A second unit 50 minutes from everywhere answers what the first one loses.
-    class Remote(Known):
-        def at(self, share, extra):
-            return super().at(share, extra).replace(arrival_rates=[0.5, 0.5], travel_times=[[2, 2], [50, 50]])
-
-    answer = compare(Remote(), {"both": [0, 1], "one": [0]}, draws=100, rng=0)
-    assert answer.difference.high < 0
-    assert "in more than 99 % of the drawn cities" in str(answer)
-    assert "or it loses calls that are far. That is no reason to remove units." in str(answer)
-    assert "All units are busy for 7.69% of the calls with 'both' and 33.33% with 'one'." in str(answer)
-    assert "that are far" not in str(compare(Remote(), {"a": [0], "b": [1]}, draws=100, rng=0))
-
-
 @pytest.mark.parametrize(("capacity", "lost"), [("loss", True), ("queue", False)])
 def test_lost_calls_are_told_beside_the_response(capacity, lost):
     """Erlang's formula: at 0.5 erlangs one unit loses a third of the calls, two lose a thirteenth."""
@@ -252,19 +151,93 @@ def test_lost_calls_are_told_beside_the_response(capacity, lost):
     assert (told in str(answer)) == lost
 
 
+def test_same_deployments_seeds_and_mirrored_pairs():
+    answer = compare(Known(), {"a": [0, 1], "b": [0, 1]}, draws=100, rng=0)
+    assert (answer.difference, answer.probability_better) == ((0, 0, 0), 0.5)
+    assert (answer.by_atom["verdict"] == "same").all()
+    one, again = (compare(Known(share=0.48), {"a": [0], "b": [1]}, draws=300, rng=3) for _ in range(2))
+    np.testing.assert_array_equal(one.values, again.values)
+    other = compare(Known(share=0.48), {"b": [1], "a": [0]}, draws=300, rng=3)
+    assert one.probability_better == pytest.approx(1 - other.probability_better, abs=1e-12)
+    assert one.difference == pytest.approx((-other.difference.mean, -other.difference.high, -other.difference.low))
+    assert one.more_weeks == pytest.approx(other.more_weeks)
+
+
+def test_late_responses_are_told_in_percentage_points_and_small_differences_are_none():
+    answer = compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=100, rng=0, metric=("late", 8.0))
+    assert answer.difference.mean == pytest.approx(2 * 0.4 - 1, abs=0.01)
+    assert "20 percentage points lower" in str(answer)
+    answer = compare(Known(sd=0), {"a": [0, 1], "b": [0, 0, 1]}, draws=100, rng=0)
+    assert (answer.by_atom["verdict"] == "same").all()
+    assert "In none of the 2 zones does it change by more than 0.03 min." in str(answer)
+
+
+def test_drawn_cities_scatter_around_the_estimate_as_stated(small_fit):
+    fit, _ = small_fit
+    cities = drawn_cities(fit)
+    estimate, drawn = cities.city(), list(cities.draws(400, 4))
+    only = next(cities.draws(1, 4, vary=["demand"]))
+    np.testing.assert_array_equal(drawn[0].arrival_rates, only.arrival_rates)
+    np.testing.assert_array_equal(only.travel_times, estimate.travel_times)
+    for name, relative in (("arrival_rates", 0.1), ("travel_times", 0.02), ("service_times", 0.01)):
+        mean = np.mean([getattr(city, name) for city in drawn], axis=0)
+        assert mean == pytest.approx(getattr(estimate, name), rel=relative, abs=0.02)
+    unlimited = next(cities.draws(1, 4, vary=["demand", "service"], more=np.inf))
+    for name in ("arrival_rates", "service_times", "travel_cv", "turnout_cv"):
+        assert getattr(unlimited, name) == pytest.approx(getattr(estimate, name))
+    with pytest.raises(InputError, match="`vary` must be one of 'demand', 'travel', 'service'; got 'speed'"):
+        next(cities.draws(1, 0, vary=["speed"]))
+    for name, known in (("travel_cv", fit.answer_law.cv), ("turnout_cv", fit.turnout.cv)):
+        logs = np.log([getattr(city, name) / getattr(estimate, name) for city in drawn])
+        assert logs.std() == pytest.approx(known.log_error, rel=0.15)
+        assert abs(logs.mean()) < 4 * known.log_error / 20
+
+
+def test_a_unit_less_may_look_better_and_the_answer_says_why():
+    """A unit that is sent first by mistake in some draws: without it, calls go to one that is closer there."""
+
+    class Mistaken(Known):
+        def draws(self, n, rng=None, **options):
+            for k, city in enumerate(super().draws(n, rng, **options)):
+                travel = city.travel_times + ([[20, 0], [0, 0]] if k % 4 == 0 else 0)
+                yield city.replace(travel_times=travel, preference=self.city().response_times)
+
+    for first, second in (("both", "one"), ("one", "both")):
+        pair = {name: {"both": [0, 1], "one": [1]}[name] for name in (first, second)}
+        answer = compare(Mistaken(), pair, draws=100, rng=0)
+        assert answer.probability_better == pytest.approx(0.25 if second == "one" else 0.75)
+        assert "'one' is 'both' with fewer units. It is better in 25 % of the drawn cities, there by 5" in str(answer)
+        assert "That is no reason to remove units." in str(answer)
+    assert "with fewer units" not in str(compare(Known(), {"both": [0, 1], "one": [1]}, draws=100, rng=0))
+
+    class Remote(Known):  # a second unit 50 minutes from everywhere answers what the first one loses
+        def at(self, share, extra):
+            return super().at(share, extra).replace(arrival_rates=[0.5, 0.5], travel_times=[[2, 2], [50, 50]])
+
+    answer = compare(Remote(), {"both": [0, 1], "one": [0]}, draws=100, rng=0)
+    assert "or it loses calls that are far. That is no reason to remove units." in str(answer)
+    assert "All units are busy for 7.69% of the calls with 'both' and 33.33% with 'one'." in str(answer)
+
+
 def test_options_are_those_of_the_city_of_the_fit(small_fit):
     fit, today = small_fit
-    near = drawn_cities(fit, reach_km=2, turnout_times=1.0).city()
-    assert near.total_rate < drawn_cities(fit).city().total_rate
-    assert near.turnout_times.tolist() == [1.0] * 4
     pair = {"today": today, "two at A": ["A", "A", "C", "D"]}
     values = [compare(fit, pair, draws=100, rng=0, **more).values for more in ({}, {"reach_km": 2})]
     assert not np.allclose(*values)
     refused("there is no option 'reach'; there are area_name, areas, cell_km", compare, fit, pair, draws=100, reach=2)
-    fit, _ = small_fit
-    options = {"hours": range(8, 20), "weekdays": ["Mon", "Tue"], "cell_km": 1.0}
+    options = {"hours": range(8, 20), "weekdays": ["Mon", "Tue"], "cell_km": 1.0, "turnout_times": 1.0}
     cities, city = drawn_cities(fit, **options), fit.city(**options)
-    assert cities.city().atom_names == city.atom_names
+    assert (cities.city().atom_names, cities.city().turnout_times.tolist()) == (city.atom_names, [1.0] * 4)
+    assert drawn_cities(fit, reach_km=2).city().total_rate < drawn_cities(fit).city().total_rate
     rates = np.mean([drawn.arrival_rates for drawn in cities.draws(400, 0, vary=["demand"])], axis=0)
     assert rates.sum() == pytest.approx(city.total_rate, rel=0.03)
     assert rates == pytest.approx(city.arrival_rates, abs=0.03)
+
+
+@pytest.mark.parametrize("evaluator", ["exact", "approximate"])
+def test_values_are_those_of_the_evaluator(evaluator):
+    known = replace(Known(), sd=0.0)
+    answer = compare(known, {"a": [0], "b": [0, 1]}, draws=100, evaluator=evaluator)
+    for k, sites in enumerate(answer.sites):
+        value = eo.evaluators.by_name.evaluate(known.city(), sites, evaluator).mean_response
+        assert answer.values[:, k] == pytest.approx(value, rel=1e-12)

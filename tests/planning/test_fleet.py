@@ -90,20 +90,20 @@ def test_a_calibrated_fit_gives_intervals():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("words", "city", "units", "options"),
     [
-        (lambda: fleet_curve(TOWN), "`units` must be fleet sizes"),
-        (lambda: fleet_curve(TOWN, []), "`units` must be fleet sizes"),
-        (lambda: fleet_curve(TOWN, [1], start=[0, 1]), "`units` must be a whole number"),
-        (lambda: fleet_curve(TOWN, [9]), "do not fit"),
-        (lambda: fleet_curve(TOWN, [9], start=[0]), "do not fit"),
-        (lambda: fleet_curve(TOWN, [2], evaluator="simulation"), "hides differences"),
-        (lambda: fleet_curve(TOWN, [2], cell_km=1), "needs a fit"),
-        (lambda: fleet_curve(3, [2]), "`city` must be an emsopt.City"),
+        ("`units` must be fleet sizes", TOWN, None, {}),
+        ("`units` must be fleet sizes", TOWN, [], {}),
+        ("`units` must be a whole number", TOWN, [1], {"start": [0, 1]}),
+        ("do not fit", TOWN, [9], {}),
+        ("do not fit", TOWN, [9], {"start": [0]}),
+        ("hides differences", TOWN, [2], {"evaluator": "simulation"}),
+        ("needs a fit", TOWN, [2], {"cell_km": 1}),
+        ("`city` must be an emsopt.City", 3, [2], {}),
     ],
 )
-def test_bad_input(call, message):
-    refused(message, call)
+def test_bad_input(words, city, units, options):
+    refused(words, fleet_curve, city, units, **options)
 
 
 def lost(load, units):

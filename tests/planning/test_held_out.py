@@ -101,27 +101,6 @@ def test_where_hours_do_not_differ_the_advice_is_to_leave_them():
             assert plan.verdict.startswith("Leave the units where they are.")
 
 
-def test_where_calls_wander_the_moves_are_worth_making():
-    plan, weeks = weeks_of(1.5, 1)
-    judged = judge_plan(plan, weeks)
-    gain = judged.held_out
-    assert gain.worth_it
-    assert f"if each costs less than {gain.per_move.mean:.2g} call-minutes" in judged.verdict
-    assert gain.verdict in repr(judged)
-    assert "The moves are worth making" in judged._repr_html_()
-    assert "The plan is not judged on days held out of the log." in repr(plan)
-    late = hourly_plan([o.city for o in plan.objectives], 2, 1, "approximate", metric=("late", 4.0))
-    assert "late calls per day" in judge_plan(late, weeks).verdict
-    mix = {"mean_response": 1, ("late", 4.0): 20}
-    mixed = hourly_plan([o.city for o in plan.objectives], 2, 1, "approximate", metric=mix)
-    verdict = judge_plan(mixed, weeks).verdict
-    label = "1 x mean response (min) + 20 x fraction of responses of 4 min or more"
-    assert f" of ({label}) per call (" in verdict
-    assert f" of ({label}), summed over the calls, per move (" in verdict
-    assert "min per call" not in verdict
-    assert "call-minutes" not in verdict
-
-
 def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     plan, weeks = weeks_of(1.0, 1, most=3)
     still = hourly_plan([o.city for o in plan.objectives], 2, 0, "approximate")
@@ -132,3 +111,17 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     fewer = [HeldOut(week.others[:, 1:], week.counts[:, 1:]) for week in weeks]
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, fewer)
     refused("`plan` must be", judge_plan, {}, weeks)
+
+
+def test_where_calls_wander_the_moves_are_worth_making():
+    plan, weeks = weeks_of(1.5, 1)
+    gain = (judged := judge_plan(plan, weeks)).held_out
+    assert gain.worth_it
+    assert f"if each costs less than {gain.per_move.mean:.2g} call-minutes" in judged.verdict
+    cities = [objective.city for objective in plan.objectives]
+    mix = {"mean_response": 1, ("late", 4.0): 20}
+    label = " of (1 x mean response (min) + 20 x fraction of responses of 4 min or more) per call ("
+    for metric, unit in ((("late", 4.0), "late calls per day"), (mix, label)):
+        verdict = judge_plan(hourly_plan(cities, 2, 1, "approximate", metric=metric), weeks).verdict
+        assert unit in verdict
+        assert "call-minutes" not in verdict

@@ -4,8 +4,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from refusals import refused
 
 import emsopt as eo
@@ -34,116 +32,6 @@ def distances(rows, groups):
                     left.remove(group)
             result[a, b] = len(left)
     return result
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(0, 2), st.booleans(), st.booleans())
-@settings(max_examples=30, deadline=None)
-def test_the_walk_is_the_cheapest_of_all(seed, hours, most, colocation, pinned):
-    """Every sequence of deployments, tried one after the other; costs at random."""
-    space = DeploymentSpace(TOWN, 2, colocation=colocation, pinned=[1] if pinned else [])
-    rows = space.listing()
-    costs = np.random.default_rng(seed).random((hours, len(rows)))
-    apart = distances(rows, TOWN.twin_groups)
-    walks = np.indices((len(rows),) * hours).reshape(hours, -1)
-    allowed = np.ones(walks.shape[1], dtype=bool)
-    for a, b in pairwise(walks):
-        allowed &= apart[a, b] <= most
-    allowed &= apart[walks[-1], walks[0]] <= most
-    cheapest = costs[np.arange(hours)[:, None], walks].sum(axis=0)[allowed].min()
-    counts = space.group_counts(rows)
-    for steps in (
-        _plan_search.all_steps(counts, space.floors, space.capacities, most),
-        _plan_search.some_steps(counts, most),
-    ):
-        walk = _plan_search.cheapest_walk(costs, steps, counts)
-        assert walk.cost == pytest.approx(cheapest, abs=1e-8)
-        assert walk.bound <= walk.cost <= walk.bound + 1e-6
-        assert all(apart[a, b] <= most for a, b in pairwise([*walk.states, walk.states[0]]))
-
-
-def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
-    monkeypatch.setattr(_plan_search, "MOST_PARTS", 0)
-    cities = shifted(TOWN, 4, strength=4, rng=3)
-    result = hourly_plan(cities, 2, 1)
-    assert np.isfinite(result.lower_bound)
-    monkeypatch.undo()
-    best = hourly_plan(cities, 2, 1)
-    assert best.proven
-    assert result.lower_bound <= best.value <= result.value + 1e-9
-    if not result.proven:
-        assert "within" in result.message
-
-
-@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
-def test_a_plan_is_the_best_sequence_of_deployments(evaluator):
-    """Brute force over all sequences of three hours, each deployment evaluated by itself."""
-    cities = shifted(TOWN, 3, rng=5)
-    space = DeploymentSpace(TOWN, 2)
-    rows = space.listing()
-    values = np.array([[eo.Objective(city, 2, evaluator)(row) for row in rows] for city in cities])
-    weights = np.array([city.total_rate for city in cities])
-    weights = weights / weights.sum()
-    apart = distances(rows, TOWN.twin_groups)
-    for most in (0, 1, 2):
-        best = min(
-            sum(weights[h] * values[h, s] for h, s in enumerate(walk))
-            for walk in product(range(len(rows)), repeat=3)
-            if all(apart[a, b] <= most for a, b in pairwise([*walk, walk[0]]))
-        )
-        result = hourly_plan(cities, 2, most, evaluator)
-        assert result.proven
-        assert result.value == pytest.approx(best, abs=1e-7)
-        assert result.value == pytest.approx(result.weights @ result.values)
-        assert result.moves.max() <= most
-    assert result.value == pytest.approx(result.free_value, abs=1e-7)  # two units, two moves: no limit
-
-
-def test_more_moves_are_never_worse_and_bounds_hold():
-    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
-    plans = [hourly_plan(cities, 3, most, metric=("late", 4.0)) for most in range(4)]
-    values = [p.value for p in plans]
-    assert all(b <= a + 1e-9 for a, b in pairwise(values))
-    assert (values[0], plans[0].moves.sum()) == (pytest.approx(plans[0].fixed_value), 0)
-    assert values[-1] == pytest.approx(plans[-1].free_value)
-    for p in plans:
-        assert p.lower_bound <= p.value <= p.fixed_value + 1e-9
-        assert p.free_value <= p.value + 1e-9
-
-
-def test_moves_are_few_between_other_places_and_short():
-    result = hourly_plan([TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3)  # one deployment is all
-    assert result.moves.sum() == 0
-    result = hourly_plan([TOWN] * 5, 2, 2)
-    assert (result.moves.sum(), len(result.changes())) == (0, 0)
-    # St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same.
-    city = eo.datasets.load_st_paul()
-    result = hourly_plan([city.scaled(x) for x in (0.5, 2.0)], 3, 1)
-    assert result.proven
-    groups = city.twin_groups[result.sites]
-    for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
-        assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
-    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
-    assert _plan_search.moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
-
-
-def test_the_list_of_changes_leads_from_one_hour_to_the_next():
-    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
-    result = hourly_plan(dict(zip("abcdef", cities, strict=True)), 3, 2)
-    changes = result.changes()
-    assert len(changes) == result.moves.sum() > 0
-    frame = result.to_frame()
-    names = [set(text.split("; ")) for text in frame["sites"]]
-    for k, label in enumerate("abcdef"):
-        mine = changes[changes["hour"] == label]
-        assert names[k] == (names[k - 1] - set(mine["from"])) | set(mine["to"])
-    assert "at most 2 moves" in repr(result)
-
-
-def test_pinned_sites_stay_and_closed_ones_get_no_unit():
-    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 5, rng=7)
-    result = hourly_plan(cities, DeploymentSpace(cities[0], 3, pinned=[2], closed=[0, 5]), 2)
-    assert (result.sites == 2).any(axis=1).all()
-    assert not np.isin(result.sites, [0, 5]).any()
 
 
 def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
@@ -178,3 +66,66 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
 )
 def test_what_cannot_be_planned_is_refused(cities, options, words):
     refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)
+
+
+def test_the_list_of_changes_leads_from_one_hour_to_the_next_and_pinned_sites_stay():
+    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
+    space = DeploymentSpace(cities[0], 3, pinned=[2], closed=[0, 5])
+    result = hourly_plan(dict(zip("abcdef", cities, strict=True)), space, 2)
+    changes = result.changes()
+    assert len(changes) == result.moves.sum() > 0
+    names = [set(text.split("; ")) for text in result.to_frame()["sites"]]
+    for k, label in enumerate("abcdef"):
+        mine = changes[changes["hour"] == label]
+        assert names[k] == (names[k - 1] - set(mine["from"])) | set(mine["to"])
+    assert (result.sites == 2).any(axis=1).all()
+    assert not np.isin(result.sites, [0, 5]).any()
+
+
+def test_moves_are_few_between_other_places_and_short():
+    assert hourly_plan([TOWN] * 5, 2, 2).moves.sum() == 0
+    # St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same.
+    city = eo.datasets.load_st_paul()
+    result = hourly_plan([city.scaled(x) for x in (0.5, 2.0)], 3, 1)
+    groups = city.twin_groups[result.sites]
+    for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
+        assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
+    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
+    assert _plan_search.moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
+
+
+SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": [1]}, "some closed": {"closed": [0]}}
+
+
+@pytest.mark.parametrize("which", SPACES)
+def test_a_plan_is_the_best_sequence_of_deployments(which):
+    """Brute force over all sequences of three hours, each deployment evaluated by itself."""
+    cities, space = shifted(TOWN, 3, rng=5), DeploymentSpace(TOWN, 2, **SPACES[which])
+    evaluator = "exact" if which == "some closed" else "approximate"
+    rows = space.listing()
+    values = np.array([[eo.Objective(city, space, evaluator)(row) for row in rows] for city in cities])
+    weights = np.array([city.total_rate for city in cities])
+    weights = weights / weights.sum()
+    apart = distances(rows, TOWN.twin_groups)
+    for most in (0, 1, 2):
+        best = min(
+            sum(weights[h] * values[h, s] for h, s in enumerate(walk))
+            for walk in product(range(len(rows)), repeat=3)
+            if all(apart[a, b] <= most for a, b in pairwise([*walk, walk[0]]))
+        )
+        result = hourly_plan(cities, space, most, evaluator)
+        assert result.proven
+        assert result.value == pytest.approx(best, abs=1e-7)
+        assert result.value == pytest.approx(result.weights @ result.values)
+        assert result.moves.max() <= most
+        assert result.lower_bound <= result.value + 1e-9
+        assert result.free_value - 1e-9 <= result.value <= result.fixed_value + 1e-9
+    assert result.value == pytest.approx(result.free_value, abs=1e-7)  # two units, two moves: no limit
+
+
+def test_more_moves_of_late_responses_are_never_worse():
+    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
+    plans = [hourly_plan(cities, 3, most, metric=("late", 4.0)) for most in range(4)]
+    assert all(b.value <= a.value + 1e-9 for a, b in pairwise(plans))
+    assert (plans[0].value, plans[0].moves.sum()) == (pytest.approx(plans[0].fixed_value), 0)
+    assert plans[-1].value == pytest.approx(plans[-1].free_value)

@@ -22,7 +22,11 @@ def project():
     table = pd.DataFrame({"recorded": [6.5, np.nan], "verdict": ["usable", "="]}, index=["mean", "<b>"])
     return Project(
         demand.city(speed_kmh=40),
-        {"load": 0.1 + 0.2, "found": [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}]},
+        {
+            "load": 0.1 + 0.2,
+            "units": np.int64(3),
+            "found": [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}],
+        },
         [{"number": 1, "scenario": "as it is", "gain_min": -0.1}],
         [
             Result("back_test", "Back-test", ("Mean response: usable.",), table, ("Zones: a.",)),

@@ -12,7 +12,6 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt import study
-from emsopt._running import json_lines
 from emsopt._running.checkpoint import summary
 from emsopt.errors import InputError, ResumeWarning, WriteError
 from emsopt.roads import grid_roads
@@ -71,18 +70,6 @@ def lines(content):
 def changed(line, **change):
     """Return a line with other values."""
     return json.dumps(json.loads(line) | change).encode()
-
-
-def test_a_second_writer_is_refused_and_the_file_undamaged(run, file):
-    run(file, 3)
-    before = file.read_bytes()
-    kind = next(iter(json.loads(lines(before)[0])))
-    with json_lines.json_lines(file, kind, "file", "path"):
-        with pytest.raises(InputError, match=rf"another run is writing to the .* \S+{file.name}\. Wait for it"):
-            run(file)
-        assert file.read_bytes() == before
-    run(file)
-    assert len(lines(file.read_bytes())) > len(lines(before))
 
 
 CHILD = """

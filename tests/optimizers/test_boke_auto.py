@@ -40,7 +40,7 @@ def test_the_fit_is_weighted_least_squares_and_slopes_are_right():
         np.testing.assert_allclose(model(x)[1][:, k], difference, atol=1e-6)
 
 
-@pytest.mark.parametrize(("d", "t"), [(1, 3), (2, 7), (3, 40), (6, 30), (31, 60)])
+@pytest.mark.parametrize(("d", "t"), [(1, 3), (3, 40), (31, 60)])
 def test_both_forms_of_the_quadratic_are_equal(d, t, monkeypatch):
     rng = np.random.default_rng(d)
     X, y, x = rng.random((t, d)), rng.normal(size=t), rng.random((20, d))
@@ -54,33 +54,28 @@ def test_both_forms_of_the_quadratic_are_equal(d, t, monkeypatch):
 
 def test_one_point_or_points_that_coincide_are_no_trouble():
     value, slope = local_quadratic(np.array([[0.5]]), np.array([2.0]), np.array([0.5]))(np.array([[0.7]]))
-    assert value[0] == pytest.approx(2.0)
-    assert slope[0, 0] == 0
+    assert (value[0], slope[0, 0]) == (pytest.approx(2.0), 0)
     twice = np.array([[0.5, 0.5], [0.5, 0.5]])
-    value, _ = local_quadratic(twice, np.array([1.0, 3.0]), twice[0])(twice[:1])
-    assert value[0] == pytest.approx(2.0, abs=1e-5)
+    assert local_quadratic(twice, np.array([1.0, 3.0]), twice[0])(twice[:1])[0] == pytest.approx(2.0, abs=1e-5)
+
+
+def exploiting(points, values, seed, **options):
+    """Return an optimizer that knows some values and takes no step by the upper bound."""
+    optimizer = BOKEAuto(bounds=[(0, 1)] * len(points[0]), sense="max", initial=0, rng=seed, **options)
+    optimizer.exploring = 1e-9
+    for x, y in zip(points, values, strict=True):
+        optimizer.tell(x, y)
+    return optimizer
 
 
 def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
     """On a cone, which no quadratic fits, while the best point is far from its top."""
-
-    def cone(x):
-        return -np.linalg.norm(x - np.array([0.3, 0.7, 0.4]))
-
-    steps = 0
-    for seed in range(3):
-        optimizer = BOKEAuto(cone, bounds=[(0, 1)] * 3, sense="max", initial=12, rng=seed)
-        optimizer.exploring = 1e-9
-        while len(optimizer.values) < 12 or max(optimizer.values) < -0.05:  # then little is left to gain
-            x = optimizer.ask()
-            if len(optimizer.values) >= 12:
-                X = optimizer.points
-                best = X[np.argmax(optimizer.values)]
-                radius = np.sort(np.linalg.norm(X - best, axis=1))[4]
-                assert np.abs(x - best).max() <= radius + 1e-9
-                steps += 1
-            optimizer.tell(x, cone(x))
-    assert steps >= 6
+    for seed in range(6):
+        X = np.random.default_rng(seed).random((12, 3))
+        y = -np.linalg.norm(X - np.array([0.3, 0.7, 0.4]), axis=1)
+        best = X[y.argmax()]
+        radius = np.sort(np.linalg.norm(X - best, axis=1))[4]
+        assert np.abs(exploiting(X, y, seed).ask() - best).max() <= radius + 1e-9
 
 
 def test_it_polishes_where_a_weighted_mean_cannot():
@@ -93,21 +88,11 @@ def test_it_polishes_where_a_weighted_mean_cannot():
 def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
     """Steps that climb at all stay at twenty good values, or go to another peak; the luckiest value is not the first."""
     monkeypatch.setattr(boke_auto, "COORDINATEWISE", 0.0)
-    good, lucky = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9])
-    near = []
-    for seed in range(20):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", noisy=True, initial=0, rng=seed)
-        optimizer.exploring = 1e-9
-        rng = np.random.default_rng(0)
-        for x in good + 0.03 * rng.normal(size=(20, 3)):
-            optimizer.tell(x, 0.0)
-        for x in rng.random((20, 3)):
-            optimizer.tell(x, -5.0)
-        optimizer.tell(lucky, 0.02)
-        for x in np.clip(lucky + 0.01 * rng.normal(size=(5, 3)), 0, 1):
-            optimizer.tell(x, -5.0)
-        near.append(np.linalg.norm(optimizer.ask() - good) < 0.2)
-    assert optimizer.points[np.argmax(optimizer.gains)] == pytest.approx(lucky)
+    good, lucky, rng = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9]), np.random.default_rng(0)
+    around, elsewhere = good + 0.03 * rng.normal(size=(20, 3)), rng.random((20, 3))
+    X = np.vstack([lucky, around, elsewhere, np.clip(lucky + 0.01 * rng.normal(size=(5, 3)), 0, 1)])
+    y = [0.02, *[0.0] * 20, *[-5.0] * 25]
+    near = [np.linalg.norm(exploiting(X, y, seed, noisy=True).ask() - good) < 0.2 for seed in range(20)]
     assert np.mean(near) > 0.4
 
 
@@ -172,26 +157,15 @@ def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
     assert np.abs(far[1]).max() == 0
 
 
-def two_tops(x):
-    """Return two narrow bumps, heights 1 at (0.2, 0.2) and 0.9 at (0.8, 0.8)."""
-    tops = np.array([[0.2, 0.2], [0.8, 0.8]])
-    return float(np.array([1.0, 0.9]) @ np.exp(-((x - tops) ** 2).sum(axis=1) / 0.02))
-
-
 def test_a_crowded_top_is_left_for_another():
-    """Told four points at the higher top within 0.01 of each other, and a slope towards the lower one."""
-    around = 0.2 + 0.003 * np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1.0], [1, 1]])
+    """Told four points at the higher of two tops within 0.01 of each other, and a slope towards the lower one."""
+    tops = np.array([[0.2, 0.2], [0.8, 0.8]])
+    around = tops[0] + 0.003 * np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1.0], [1, 1]])
     slope = 0.8 + 0.1 * np.array([[-1, -1], [1, -1], [-1, 1], [1.2, 1], [0.4, 0.2], [0.1, 0.5], [-0.4, -0.5]])
 
     def steps(told):
-        places = []
-        for seed in range(20):
-            optimizer = BOKEAuto(two_tops, bounds=[(0, 1)] * 2, sense="max", initial=0, rng=seed)
-            optimizer.exploring = 1e-9
-            for x in told:
-                optimizer.tell(x, two_tops(x))
-            places.append(np.linalg.norm(optimizer.ask() - 0.8) < 0.3)
-        return np.mean(places)
+        y = [np.array([1.0, 0.9]) @ np.exp(-((x - tops) ** 2).sum(axis=1) / 0.02) for x in told]
+        return np.mean([np.linalg.norm(exploiting(told, y, seed).ask() - 0.8) < 0.3 for seed in range(20)])
 
     assert 0.2 < steps(np.vstack([around, slope])) < 0.8  # every other time
     assert steps(np.vstack([0.2 + 10 * (around - 0.2), slope])) == 0
@@ -199,16 +173,12 @@ def test_a_crowded_top_is_left_for_another():
 
 def test_a_top_that_promises_nothing_is_left_every_other_time():
     """A quadratic with its top among the points has nothing to gain there, and there is no other peak."""
-    stays = []
-    for seed in range(20):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=0, rng=seed)
-        top = np.array([0.3, 0.7, 0.4])
-        for x in np.vstack([top, np.random.default_rng(0).random((30, 3))]):
-            optimizer.tell(x, bowl(x))
-        x = optimizer._exploit(optimizer.process())
-        assert x is None or np.linalg.norm(x - top) < 0.01
-        stays.append(x is not None)
-    assert 0.2 < np.mean(stays) < 0.8
+    top = np.array([0.3, 0.7, 0.4])
+    X = np.vstack([top, np.random.default_rng(0).random((30, 3))])
+    steps = [(method := exploiting(X, bowl(X), seed))._exploit(method.process()) for seed in range(20)]
+    stays = [x for x in steps if x is not None]
+    assert np.abs(np.array(stays) - top).max() < 0.01
+    assert 4 < len(stays) < 16
 
 
 def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_nothing():
@@ -232,17 +202,13 @@ def test_values_are_cut_at_the_median_over_the_box():
 
     Equal values, and one alone, count as zeros once standardised.
     """
-    X, gains = np.array([[0.0], [0.2], [0.4], [0.5], [0.6]]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    expected = np.array([2.0, 2.0, 3.0, 4.0, 5.0])
-    np.testing.assert_allclose(clipped(X, gains), expected)
+    X = np.array([[0.0], [0.2], [0.4], [0.5], [0.6]])
+    np.testing.assert_allclose(clipped(X, np.array([1.0, 2.0, 3.0, 4.0, 5.0])), [2.0, 2.0, 3.0, 4.0, 5.0])
     for k in (1, 5):
         np.testing.assert_array_equal(standardized(clipped(X[:k], np.full(k, 0.1))), 0)
 
 
 def test_a_cone_on_a_plain_is_found():
     """The first design is flat, which says nothing on lengthscales: the search must not keep to the border."""
-
-    def cone(x):
-        return max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
-
+    cone = lambda x: max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
     assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5

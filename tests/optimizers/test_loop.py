@@ -1,5 +1,6 @@
-"""`minimize`: what a run counts, why it stops, and what it refuses."""
+"""`minimize`: what a run counts, why it stops, how it resumes from a checkpoint, and what it refuses."""
 
+import json
 import signal
 
 import numpy as np
@@ -9,7 +10,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import RandomSearch
+from emsopt.optimizers import METHODS, Genetic, RandomSearch
 from emsopt.optimizers.deployments._base import Optimizer
 
 
@@ -162,3 +163,85 @@ def test_noise_is_fresh_in_each_evaluation(city):
     run = eo.minimize(objective, "random", budget=5, rng=0)
     assert run.nfev == objective.evaluations == 5
     assert run.history["value"].is_unique
+
+
+# -- checkpoints
+
+
+def test_a_checkpoint_changes_nothing_and_can_be_extended(objective, tmp_path):
+    file = tmp_path / "run.jsonl"
+    full, options = eo.minimize(objective, "genetic", budget=BUDGET, rng=0), {"method": "genetic", "checkpoint": file}
+    assert same(eo.minimize(objective, **options, budget=BUDGET, rng=0), full)
+    before, content = objective.evaluations, file.read_bytes()
+    for seed in ({"rng": 0}, {}):  # the seed is on file
+        assert same(eo.minimize(objective, **options, budget=BUDGET, **seed), full)
+    assert (objective.evaluations, file.read_bytes()) == (before, content)
+    longer = eo.minimize(objective, **options, budget=BUDGET + 5)
+    assert objective.evaluations == before + 5
+    assert same(longer, eo.minimize(objective, "genetic", budget=BUDGET + 5, rng=0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_cut_off_resumes_to_the_same_result(objective, method, tmp_path):
+    file = tmp_path / "run.jsonl"
+    full = eo.minimize(objective, method, budget=23, rng=0, checkpoint=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:23]))
+    assert same(eo.minimize(objective, method, budget=23, rng=0, checkpoint=file), full)
+    assert file.read_bytes().count(b"\n") == len(lines)
+
+
+def test_a_file_cut_anywhere_resumes(city, tmp_path):
+    """Whatever a kill leaves of the last line: cut there at every ninth byte, and in the rest here and there."""
+    objective, file = noisy(city), tmp_path / "run.jsonl"
+    full = eo.minimize(objective, "genetic", budget=4, rng=0, checkpoint=file)
+    content = file.read_bytes()
+    last = content[:-1].rfind(b"\n")
+    for cut in (*range(0, last, 197), *range(last, len(content), 9), len(content) - 1):
+        file.write_bytes(content[:cut])
+        objective.evaluations = 0
+        assert same(eo.minimize(objective, "genetic", budget=4, rng=0, checkpoint=file), full)
+        assert objective.evaluations == 4 - max(0, content[:cut].count(b"\n") - 1)  # less the header
+        assert [json.loads(line)["evaluation"] for line in file.read_text().splitlines()[1:]] == [1, 2, 3, 4]
+        assert file.read_bytes().endswith(b"\n")
+
+
+def test_time_already_spent_counts(timed, tmp_path):
+    options = {"rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    eo.minimize(timed, "random", budget=5, **options)
+    more = eo.minimize(timed, "random", budget=10, time_limit=7.5, **options)
+    assert more.history["seconds"].tolist() == list(range(1, 9))
+    again = eo.minimize(timed, "random", budget=10, time_limit=2.5, **options)
+    assert (again.nfev, again.message) == (3, "time limit of 2.5 s reached")
+
+
+def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
+    options = {"objective": objective, "method": "random", "budget": 5, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    eo.minimize(**options)
+    content = options["checkpoint"].read_bytes()
+    others = {
+        "seed": {"rng": 1},
+        "method": {"method": "genetic"},
+        "city": {"objective": eo.Objective(city.scaled(1.01), 4, "approximate")},
+        "units": {"objective": eo.Objective(city, 5, "approximate")},
+        "metric": {"objective": eo.Objective(city, 4, "approximate", ("late", 5.0))},
+        "evaluator": {"objective": eo.Objective(city, 4, "exact")},
+        "options": {"objective": eo.Objective(city, 4, "approximate", capacity="queue")},
+        "capacities": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, closed=[0]), "approximate")},
+        "pinned": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, pinned=[0]), "approximate")},
+    }
+    for key, other in others.items():
+        refused(f"belongs to another run: its {key} is", eo.minimize, **options | other)
+    assert options["checkpoint"].read_bytes() == content
+    times = city.travel_times.tolist(), 1.0, city.service_times.tolist()
+    again = eo.City(city.arrival_rates.tolist(), *times, name="another")  # built again: its name does not matter
+    assert eo.minimize(**options | {"objective": eo.Objective(again, 4, "approximate")}).nfev == 5
+
+
+def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
+    options = {"budget": 30, "checkpoint": tmp_path / "run.jsonl"}
+    full = eo.minimize(objective, Genetic(objective, rng=0), **options)
+    assert same(eo.minimize(objective, Genetic(objective, rng=0), **options), full)
+    for other in (Genetic(objective, rng=1), eo.optimizers.SparBL(objective, sweeps=5, rng=0)):
+        message = r"its (rng|method|settings) is .* Resume with the same problem, method, options"
+        refused(message, eo.minimize, objective, other, **options)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from emsopt.errors import InputError
 from emsopt.optimizers.deployments.binary_quadratic import anneal, minimize_quadratic, minimum_cut, value
 
 
@@ -28,20 +27,21 @@ def lowest(minus, linear):
     return every[(quadratic + every @ linear).argmin()]
 
 
+def points(n):
+    return np.array(list(itertools.product([0, 1], repeat=n)))
+
+
 @lru_cache(maxsize=1)
 def listed(minus, n):
-    every = np.array(list(itertools.product([0, 1], repeat=n)))
-    return every, np.einsum("ki,ij,kj->k", every, np.frombuffer(minus).reshape(n, n), every)
+    return points(n), np.einsum("ki,ij,kj->k", points(n), np.frombuffer(minus).reshape(n, n), points(n))
 
 
 def test_example_7_of_the_paper():
     A, b = -np.array([[0.0, 2, 3], [2, 0, 1], [3, 1, 0]]), np.array([9.0, 8, -7])
-    every = [np.array(x) for x in itertools.product([0, 1], repeat=3)]
-    assert min(value(A, b, x) for x in every) == -7
+    assert min(value(A, b, x) for x in points(3)) == -7
     x, bound = minimum_cut(A, b)
     assert x.tolist() == minimum_cut(A, b - A.sum(axis=1))[0].tolist() == [0, 0, 1]  # with capacities as printed too
-    assert value(A, b, x) == -7
-    assert bound == pytest.approx(-7, abs=1e-6)
+    assert (value(A, b, x), bound) == pytest.approx((-7, -7), abs=1e-6)
 
 
 def test_cut_is_the_minimum_of_300_submodular_functions(claim):
@@ -52,7 +52,7 @@ def test_cut_is_the_minimum_of_300_submodular_functions(claim):
         n = int(rng.integers(3, 10))
         A, b = instance(rng, n, 0.6)
         A, b = -np.abs(A), 1.5 * b
-        every = np.array(list(itertools.product([0, 1], repeat=n)))
+        every = points(n)
         values = np.einsum("ki,ij,kj->k", every, A, every) + every @ b
         x, bound = minimum_cut(A, b)
         wrong += not values.min() - 1e-5 < bound <= values.min() + 1e-9
@@ -65,17 +65,15 @@ def test_cut_is_the_minimum_of_300_submodular_functions(claim):
 
 @pytest.mark.parametrize("method", ["swap", "annealing", "relaxation"])
 def test_floors_and_capacities_against_brute_force(method):
-    rng = np.random.default_rng(2)
-    missed = 0
+    rng, missed = np.random.default_rng(2), 0
+    floors, capacities = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
     for _ in range(12):
         A, b = instance(rng, 6)
         A += np.diag(rng.standard_normal(6))
-        floors, capacities = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
         found = minimize_quadratic(A, b, 4, floors=floors, capacities=capacities, method=method, rng=rng)
         best = brute(A, b, 4, floors, capacities)
         assert found.x.sum() == 4
-        assert (found.x >= floors).all()
-        assert (found.x <= capacities).all()
+        assert ((floors <= found.x) & (found.x <= capacities)).all()
         assert found.value == pytest.approx(value(A, b, found.x))
         assert found.lower_bound <= best + 1e-7
         missed += found.value > best + 1e-9
@@ -102,37 +100,34 @@ def test_annealing_where_nothing_can_move(units):
 
 def test_a_walk_climbs_by_metropolis():
     """Two states: taken uphill if the chance drawn is below exp(-Δ / T), T the mean change at the first step."""
-    A, b = np.zeros((2, 2)), np.array([0.0, 1.0])
     for chance, at in ((0.36, 1), (0.37, 0)):  # exp(-1) = 0.368
-        filled, empty = np.array([0]), np.array([1])
-        best = anneal(A, b, np.zeros(2, int), filled, empty, np.array([[0.0, 0.0, chance]]))
-        assert filled.tolist() == [at]
-        assert best.tolist() == [1, 0]  # the best met is returned, not the last
+        filled, empty, chances = np.array([0]), np.array([1]), np.array([[0.0, 0.0, chance]])
+        best = anneal(np.zeros((2, 2)), np.array([0.0, 1.0]), np.zeros(2, int), filled, empty, chances)
+        assert (filled.tolist(), best.tolist()) == ([at], [1, 0])  # the best met is returned, not the last
 
 
 def test_algorithm_1_closes_its_gap_on_a_submodular_function_and_reports_it_otherwise():
-    rng = np.random.default_rng(5)
-    A, b = instance(rng, 12, 0.5)
-    best = brute(-np.abs(A), b, 12, [0] * 12, [1] * 12)
-    assert minimize_quadratic(-np.abs(A), b, 12, method="relaxation").gap == pytest.approx(0, abs=1e-6)
-    assert minimize_quadratic(-np.abs(A), b, 12, method="relaxation").value == pytest.approx(best)
+    A, b = instance(np.random.default_rng(5), 12, 0.5)
+    closed = minimize_quadratic(-np.abs(A), b, 12, method="relaxation")
+    assert closed.gap == pytest.approx(0, abs=1e-6)
+    assert closed.value == pytest.approx(brute(-np.abs(A), b, 12, [0] * 12, [1] * 12))
     found = minimize_quadratic(A, b, 5, method="relaxation")
-    truth = brute(A, b, 5, [0] * 12, [1] * 12)
-    assert found.lower_bound <= truth <= found.value + 1e-9
+    assert found.lower_bound <= brute(A, b, 5, [0] * 12, [1] * 12) <= found.value + 1e-9
     # The bound rises above the trivial one, in which each unit takes all negative pairs.
     assert found.lower_bound > np.sort(b + np.minimum(A, 0).sum(axis=1))[:5].sum()
 
 
 def test_impossible_counts_are_refused():
-    with pytest.raises(InputError, match=r"`units` must be 5 \(sum of floors\) to 9 \(of capacities\); got 3"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 3, floors=[5, 0, 0], capacities=[9, 0, 0])
+    limits = {"floors": [5, 0, 0], "capacities": [9, 0, 0]}
+    message = r"`units` must be 5 \(sum of floors\) to 9 \(of capacities\); got 3"
+    refused(message, minimize_quadratic, np.zeros((3, 3)), np.zeros(3), 3, **limits)
     refused("no positive entry", minimum_cut, np.ones((2, 2)), np.zeros(2))
 
 
 def test_the_linear_bound_9_is_never_above_the_positive_part():
     """(9), for weights Γ in [0, 1] and all x; with a weight of 1.5 it fails."""
     rng = np.random.default_rng(6)
-    every = np.array(list(itertools.product([0, 1], repeat=6)))
+    every = points(6)
     for _ in range(50):
         plus = np.maximum(instance(rng, 6)[0], 0)
         gamma = rng.random((6, 6))
@@ -184,11 +179,11 @@ def test_a_multiplier_alone_seldom_yields_exactly_p_units(claim):
 
 def test_a_semidefinite_relaxation_can_hold_the_number_of_units():
     """Section 4.3: with X in place of x xᵀ, trace X = p and 1ᵀX1 = p² are linear, and hold for p units only."""
-    for x in itertools.product([0, 1], repeat=7):
+    for x in points(7):
         X = np.outer(x, x)
-        assert ((np.trace(X) == 3) and (X.sum() == 9)) == (sum(x) == 3)
-    fractional = 0.5 * np.outer([1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0])
-    fractional += 0.5 * np.outer([0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1])
+        assert ((np.trace(X), X.sum()) == (3, 9)) == (x.sum() == 3)
+    one, other = np.array([1, 1, 1, 0, 0, 0, 0]), np.array([0, 0, 0, 0, 1, 1, 1])
+    fractional = 0.5 * (np.outer(one, one) + np.outer(other, other))
     assert (np.trace(fractional), fractional.sum()) == (3, 9)  # a mixture, which rounding has to resolve
     assert np.linalg.eigvalsh(fractional)[0] > -1e-12
 

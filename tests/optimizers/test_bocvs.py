@@ -136,7 +136,7 @@ def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
     assert anew > 2
 
 
-def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
+def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below(claim):
     alphas, horizons = [], set()
 
     def note(learner):
@@ -153,6 +153,7 @@ def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
     assert [alpha for _, alpha in alphas] == [0.1 * 0.5 ** (k // 3) for k, _ in alphas]
     explored = history[history["phase"] == "explore"]
     assert 0.6 * 8 - 1 < explored["cost"].sum() <= 0.6 * 8
+    claim("bocvs", "Experiments, settings of the method", 100 * 0.6, 100, alphas[0][1])
     assert list(horizons) == pytest.approx([8 / explored.groupby("set")["cost"].mean().min()])
 
 

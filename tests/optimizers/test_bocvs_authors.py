@@ -72,19 +72,3 @@ def test_etc_groups_by_size_and_as_in_the_authors_code(authors, both, claim):
         assert learner.phase == "commit"
     claim("bocvs", "Experiments, ETC-50", text.plays_per_group)
     assert "on 14 of 16 problems" in eo.datasets.load_claims("bocvs", "Experiments, ETC-50").iloc[0].why
-
-
-def test_the_paper_explains_its_text_better_than_the_authors_code(both):
-    """Plays after the exploration, of which Figure 2 speaks, and simple regret at the end, of which Figure 1 does."""
-    plays = both.set_index([*PROBLEM, "seed", "cost"])["plays"].unstack("cost")
-    late = (plays[100] - plays[60]).groupby(level=[0, 1, 2, 3]).mean().unstack("method")
-    assert (late[["ucb-psq", "ts-psq", "etc-50", "etc-by-index"]] == 40).all(axis=None)
-    assert (late.loc[["hartmann", "ackley"], "unknown-cost"] > 1.75 * 40).all()
-    assert (late.loc["hartmann", "authors-code"] > 2.5 * 40).all()
-    assert late.loc["ackley", "authors-code"].max() < 1.75 * 40
-    against = control_verdicts(both, "authors-code", ["unknown-cost"])["verdict"]
-    assert against.value_counts().to_dict() == {"tie": 13, "loss": 3}
-    for name, won, lost in (("unknown-cost", {"levy", "plant"}, set()), ("authors-code", {"levy"}, {"hartmann"})):
-        verdict = control_verdicts(both, name, ["ucb-psq", "ts-psq"])["verdict"]
-        found = [set(verdict[verdict == kind].index.get_level_values("objective")) for kind in ("win", "loss")]
-        assert found == [won, lost]

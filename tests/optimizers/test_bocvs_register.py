@@ -27,7 +27,7 @@ def differ(wanted):
 
 
 def test_figure_1(control_study):
-    """Ends, their differences, and verdicts; Levy's problems have no panel."""
+    """Ends, their differences and verdicts, with cheap and moderate costs; Levy's problems have no panel."""
     numbers, verdicts = {}, {}
     last = control_study[control_study["cost"] == 100].set_index(KEYS[:3])
     for (objective, costs, variance), row in control_verdicts(control_study).drop("levy").iterrows():

@@ -1,4 +1,4 @@
-"""boke-auto: its quadratic against plain least squares and differences, its peaks and bonus, what it leaves and finds."""
+"""boke-auto: its quadratic against plain least squares, its peaks and bonus, its sum over inputs against dense formulas."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,18 @@ import pytest
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.boke_auto import RIDGE, emptiness, local_quadratic, mean_and_density, peaks_of, upper_bound
-from emsopt.optimizers.values import clipped, standardized
+from emsopt.optimizers.boxes.boke_auto import (
+    RIDGE,
+    better_sum,
+    condition_additive,
+    emptiness,
+    local_quadratic,
+    mean_and_density,
+    peaks_of,
+    upper_bound,
+)
+from emsopt.optimizers.boxes.gp_ucb import refit
+from emsopt.optimizers.values import clipped, normal_scores, standardized
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
@@ -59,25 +69,6 @@ def test_one_point_or_points_that_coincide_are_no_trouble():
     assert local_quadratic(twice, np.array([1.0, 3.0]), twice[0])(twice[:1])[0] == pytest.approx(2.0, abs=1e-5)
 
 
-def exploiting(points, values, seed, **options):
-    """Return an optimizer that knows some values and takes no step by the upper bound."""
-    optimizer = BOKEAuto(bounds=[(0, 1)] * len(points[0]), sense="max", initial=0, rng=seed, **options)
-    optimizer.exploring = 1e-9
-    for x, y in zip(points, values, strict=True):
-        optimizer.tell(x, y)
-    return optimizer
-
-
-def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
-    """On a cone, which no quadratic fits, while the best point is far from its top."""
-    for seed in range(6):
-        X = np.random.default_rng(seed).random((12, 3))
-        y = -np.linalg.norm(X - np.array([0.3, 0.7, 0.4]), axis=1)
-        best = X[y.argmax()]
-        radius = np.sort(np.linalg.norm(X - best, axis=1))[4]
-        assert np.abs(exploiting(X, y, seed).ask() - best).max() <= radius + 1e-9
-
-
 def test_it_polishes_where_a_weighted_mean_cannot():
     """Within 40 evaluations of a bowl."""
     options = {"bounds": [(0, 1)] * 3, "budget": 40}
@@ -91,8 +82,13 @@ def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
     good, lucky, rng = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9]), np.random.default_rng(0)
     around, elsewhere = good + 0.03 * rng.normal(size=(20, 3)), rng.random((20, 3))
     X = np.vstack([lucky, around, elsewhere, np.clip(lucky + 0.01 * rng.normal(size=(5, 3)), 0, 1)])
-    y = [0.02, *[0.0] * 20, *[-5.0] * 25]
-    near = [np.linalg.norm(exploiting(X, y, seed, noisy=True).ask() - good) < 0.2 for seed in range(20)]
+    near = []
+    for seed in range(20):
+        optimizer = BOKEAuto(bounds=[(0, 1)] * 3, sense="max", noisy=True, initial=0, rng=seed)
+        optimizer.exploring = 1e-9
+        for x, y in zip(X, [0.02, *[0.0] * 20, *[-5.0] * 25], strict=True):
+            optimizer.tell(x, y)
+        near.append(np.linalg.norm(optimizer.ask() - good) < 0.2)
     assert np.mean(near) > 0.4
 
 
@@ -157,30 +153,6 @@ def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
     assert np.abs(far[1]).max() == 0
 
 
-def test_a_crowded_top_is_left_for_another():
-    """Told four points at the higher of two tops within 0.01 of each other, and a slope towards the lower one."""
-    tops = np.array([[0.2, 0.2], [0.8, 0.8]])
-    around = tops[0] + 0.003 * np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1.0], [1, 1]])
-    slope = 0.8 + 0.1 * np.array([[-1, -1], [1, -1], [-1, 1], [1.2, 1], [0.4, 0.2], [0.1, 0.5], [-0.4, -0.5]])
-
-    def steps(told):
-        y = [np.array([1.0, 0.9]) @ np.exp(-((x - tops) ** 2).sum(axis=1) / 0.02) for x in told]
-        return np.mean([np.linalg.norm(exploiting(told, y, seed).ask() - 0.8) < 0.3 for seed in range(20)])
-
-    assert 0.2 < steps(np.vstack([around, slope])) < 0.8  # every other time
-    assert steps(np.vstack([0.2 + 10 * (around - 0.2), slope])) == 0
-
-
-def test_a_top_that_promises_nothing_is_left_every_other_time():
-    """A quadratic with its top among the points has nothing to gain there, and there is no other peak."""
-    top = np.array([0.3, 0.7, 0.4])
-    X = np.vstack([top, np.random.default_rng(0).random((30, 3))])
-    steps = [(method := exploiting(X, bowl(X), seed))._exploit(method.process()) for seed in range(20)]
-    stays = [x for x in steps if x is not None]
-    assert np.abs(np.array(stays) - top).max() < 0.01
-    assert 4 < len(stays) < 16
-
-
 def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_nothing():
     watched, alone = (BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=8, rng=0) for _ in range(2))
     kernels = []
@@ -212,3 +184,97 @@ def test_a_cone_on_a_plain_is_found():
     """The first design is flat, which says nothing on lengthscales: the search must not keep to the border."""
     cone = lambda x: max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
     assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5
+
+
+# -- the sum over inputs
+
+
+def covariance_of_sums(a, b, lengthscale):
+    """The covariance, input by input."""
+    return np.exp(-((a[:, None] - b) ** 2) / (2 * lengthscale**2)).mean(axis=2)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 3))
+    return X, standardized(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30)), rng.random((8, 3))
+
+
+def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
+    """Mean, scale of largest likelihood, and the deviation of a part by Schur's complement in its joint covariance with
+    all observed sums; left-out predictions by processes without the point.
+    """
+    X, y, x = data
+    process = condition_additive(X, y, [0.3], [0.01])[0]
+    covariance, across = (
+        covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30),
+        covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3,
+    )
+    expected = covariance_of_sums(x, X, 0.3) @ np.linalg.solve(covariance, y)
+    np.testing.assert_allclose(sum(process.along(j, x[:, j])[0] for j in range(3)), expected, atol=1e-8)
+    assert process.scale == pytest.approx(np.sqrt(y @ np.linalg.solve(covariance, y) / 30))
+    left = 1 / 3 - across @ np.linalg.solve(covariance, across.T)
+    assert process.along(1, x[:1, 1])[1][0] == pytest.approx(process.scale * np.sqrt(left[0, 0]))
+    for process in condition_additive(X, y, [0.2, 0.5], [1e-3, 0.1]):
+        for i in (0, 11, 29):
+            rest = np.arange(30) != i
+            without = condition_additive(X[rest], y[rest], [process.lengthscale], [process.noise_ratio])[0]
+            expected = sum(without.along(j, X[i : i + 1, j])[0][0] for j in range(3))
+            assert process.left_out[i] == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_best_point_is_the_best_of_all_combinations(data):
+    X, y, _ = data
+    process = condition_additive(X[:, :2], y, [0.3], [0.01])[0]
+    best = process.best(0.0, np.random.default_rng(1))
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 60)] * 2), axis=-1).reshape(-1, 2)
+    value = sum(process.along(j, best[j : j + 1])[0][0] for j in range(2))
+    assert value >= sum(process.along(j, grid[:, j])[0] for j in range(2)).max() - 1e-3
+
+
+def test_normal_scores_depend_on_the_order_only_and_are_0_at_the_box_s_median():
+    rng = np.random.default_rng(0)
+    X, gains = rng.random((50, 2)), rng.normal(size=50)
+    scores = normal_scores(X, gains)
+    np.testing.assert_allclose(normal_scores(X, np.exp(gains)), scores)
+    assert (np.diff(scores[np.argsort(gains)]) > 0).all()
+    assert abs(scores[gains == clipped(X, gains).min()].item()) < 0.2
+    assert normal_scores(np.array([[0.1], [0.9]]), np.array([1.0, 2.0])) == pytest.approx([-0.6745, 0.6745], abs=1e-3)
+    # Half of the box is covered by equal gains, which lie in the middle: their score is 0, in any order.
+    X, gains = np.array([[0.1], [0.3], [0.5], [0.7], [0.9]]), np.array([5.0, 2.0, 7.0, 5.0, 5.0])
+    for order in (np.arange(5), np.arange(5)[::-1]):
+        wanted = np.array([0, -1.2816, 1.2816, 0, 0])[order]
+        np.testing.assert_allclose(normal_scores(X[order], gains[order]), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", ["sum", "exponential of a sum", "product"])
+def test_the_sum_is_used_where_it_predicts_better(shape):
+    X = np.random.default_rng(3).random((80, 5))
+    total = np.cos(9 * X + np.arange(5)).sum(axis=1)
+    y = {"sum": total, "exponential of a sum": np.exp(2 * total), "product": np.cos(2 * X.sum(axis=1))}[shape]
+    process = refit(X, standardized(clipped(X, y)), noisy=False, spread=0.7, last=None)
+    chosen = better_sum(X, y, process)
+    assert (chosen is None) == (shape == "product")
+    assert chosen is None or chosen[0] == (shape != "sum")
+
+
+def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):
+    """Regret with the steps by the sum is less than half of that without."""
+    centres = np.array([0.13, 0.81, 0.37, 0.62, 0.45])
+    rippled = lambda x: ((x - centres) ** 2).sum() + 0.1 * (1 - np.cos(25 * (x - centres))).sum()
+
+    def halves(seed):
+        options = {"bounds": [(0, 1)] * 5, "budget": 72, "rng": seed}
+        best = eo.minimize(rippled, **options).fun
+        with monkeypatch.context() as patch:
+            patch.setattr(boke_auto, "COORDINATEWISE", 0.0)
+            return eo.minimize(rippled, **options, target=2 * best).fun > 2 * best
+
+    assert halves(0) or halves(1)
+
+
+def test_one_input_needs_no_sum():
+    X = np.linspace(0, 1, 12)
+    process = refit(X[:, None], standardized(X), noisy=False, spread=0.7, last=None)
+    assert better_sum(X[:, None], X, process) is None

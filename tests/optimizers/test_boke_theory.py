@@ -148,6 +148,11 @@ def test_a_cut_gaussian_kernel_gives_the_same_regression(claim):
 # -- Lemmas 4.3, B.7 and B.10: near and far from convergent points ------------------------------------------
 
 
+def density(X, h, x, kernel="epanechnikov"):
+    """Return the log density at a point x of numbers X."""
+    return condition(np.reshape(X, (-1, 1)), np.zeros(np.size(X)), h, kernel=kernel).predict([[x]])[1][0]
+
+
 def convergent(t, width, rng):
     """Return regression and W^(-1/2) at x_t = 0.4 + 0.5 / t from the t - 1 points before, with noise 0.1.
 
@@ -163,34 +168,29 @@ def convergent(t, width, rng):
 @pytest.mark.parametrize("kernel", BOUNDED)
 def test_exploration_explodes_away_from_the_data(kernel, claim):
     """Lemma B.7 (a1) and (b1): farther than h from all data the density is 0, with shrinking h in the end anywhere."""
-    X = np.linspace(0, 0.5, 50)[:, None]
-    assert condition(X, np.zeros(50), 0.29, kernel=kernel).predict([[0.8]])[1][0] == -np.inf
-    assert condition(X, np.zeros(50), 0.31, kernel=kernel).predict([[0.8]])[1][0] > -np.inf
-    densities = [
-        condition(X, np.zeros(50), scott(t, 1, 12**-0.5), kernel=kernel).predict([[0.6]])[1][0] for t in (1, 10**4)
-    ]
-    assert densities[0] > -np.inf == densities[1]
+    X, shrinking = np.linspace(0, 0.5, 50), [scott(t, 1, 12**-0.5) for t in (1, 10**4)]
+    assert density(X, 0.29, 0.8, kernel) == -np.inf < density(X, 0.31, 0.8, kernel)
+    assert density(X, shrinking[1], 0.6, kernel) == -np.inf < density(X, shrinking[0], 0.6, kernel)
     claim("boke", "Lemma B.7 (b1)", 0.6 - X.max())
 
 
 @pytest.mark.parametrize("width", [0.1, "constructed"])
 def test_exploration_vanishes_along_a_convergent_sequence(width, claim):
     """Lemma B.7 (a2), and (b2) with the bandwidths of its proof, which tend to 0."""
-    ends = [convergent(t, width, np.random.default_rng(0)) for t in (16, 256, 4096)]
-    _, sigma, h = np.array(ends).T
+    _, sigma, h = np.array([convergent(t, width, np.random.default_rng(0)) for t in (16, 256, 4096)]).T
     assert sigma[2] < sigma[1] / 3 < sigma[0] / 9
     assert (h[2] < 1e-3) == (width == "constructed")
-    claim("boke", "Lemma B.7 (a2)", 16, 256, 4096)
-    claim("boke", "Lemma B.7 (b2)", 16, 256, 4096)
+    for place in ("Lemma B.7 (a2)", "Lemma B.7 (b2)"):
+        claim("boke", place, 16, 256, 4096)
 
 
 def test_the_rescaled_bound_explodes_in_empty_places():
     """Lemma 4.3 (a1) and (b1): the regression is a value of f with noise, so the bound is infinite as the bonus is."""
     X = np.linspace(0, 0.5, 50)[:, None]
-    for t, h in ((100, 0.29), (10**6, scott(10**6, 1, 12**-0.5))):
+    for t, h, where in ((100, 0.29, True), (10**6, scott(10**6, 1, 12**-0.5), True), (100, 0.31, False)):
         mean, log_density = condition(X, WAVE(X), h, kernel="epanechnikov").predict([[0.8]])
-        assert mean[0] / np.sqrt(exploration(t, 0.1)) + np.exp(-log_density[0] / 2) == np.inf
-    assert condition(X, WAVE(X), 0.31, kernel="epanechnikov").predict([[0.8]])[1][0] > -np.inf
+        bound = mean[0] / np.sqrt(exploration(t, 0.1)) + np.exp(-log_density[0] / 2)
+        assert (bound == np.inf) == where
 
 
 @pytest.mark.parametrize("width", [0.1, "constructed"])
@@ -220,16 +220,25 @@ def test_the_regression_is_locally_consistent(width, claim):
 # -- 4.2 consistency ----------------------------------------------------------------------------------------
 
 
+def visited(method, f, budget, **options):
+    """Return the points of a run with the Epanechnikov kernel, (budget, d)."""
+    optimizer = method(f, kernel="epanechnikov", rng=0, **options)
+    return np.array(
+        (eo.maximize if f.sense == "max" else eo.minimize)(f, optimizer, budget=budget).history["x"].tolist()
+    )
+
+
+def flat(d):
+    return eo.problems.Problem("flat", lambda x: np.zeros(len(x)), [(0, 1)] * d, "max")
+
+
 @pytest.mark.parametrize(("method", "options"), [(BOKE, {}), (BOKEPlus, {"exploring": 0.3})])
 @pytest.mark.parametrize("h", [0.05, 0.15])
 def test_a_fixed_bandwidth_ends_within_its_error(method, options, h, claim):
     """Theorem 4.4 (a) and Corollary 4.6: within h of every point, and simple regret at most L h."""
     f = eo.problems.decaying_wave(noise_sd=0.1, rng=0)
-    optimizer = method(f, bandwidth=h, kernel="epanechnikov", rng=0, **options)
-    run = eo.maximize(f, optimizer, budget=120, rng=0)
-    points = np.array(run.history["x"].tolist())
-    assert fill_distance(points[:4]) > h
-    assert fill_distance(points) <= h
+    points = visited(method, f, 120, bandwidth=h, **options)
+    assert fill_distance(points) <= h < fill_distance(points[:4])
     assert f.best_value - f.exact(points).max() <= LIPSCHITZ * h
     claim("boke", "Theorem 4.4 (a)", len(points), h)
 
@@ -237,11 +246,8 @@ def test_a_fixed_bandwidth_ends_within_its_error(method, options, h, claim):
 @pytest.mark.parametrize(("d", "h", "n"), [(1, 0.05, 60), (2, 0.25, 60)])
 def test_exploring_by_density_covers_up_to_the_bandwidth(d, h, n, claim):
     """Corollary 4.8 (a): BOKE on a constant function goes where the density is least."""
-    f = eo.problems.Problem("flat", lambda x: np.zeros(len(x)), [(0, 1)] * d, "max")
-    optimizer = BOKE(f, bandwidth=h, kernel="epanechnikov", noise_sd=1.0, initial=1, rng=0)
-    points = np.array(eo.maximize(f, optimizer, budget=n, rng=0).history["x"].tolist())
-    assert fill_distance(points[: n // 10]) > h
-    assert fill_distance(points) <= h
+    points = visited(BOKE, flat(d), n, bandwidth=h, noise_sd=1.0, initial=1)
+    assert fill_distance(points) <= h < fill_distance(points[: n // 10])
     claim("boke", "Corollary 4.8 (a)", len(points), h)
 
 
@@ -249,8 +255,7 @@ def test_exploring_by_density_covers_up_to_the_bandwidth(d, h, n, claim):
 def test_with_scotts_bandwidths_the_largest_gap_shrinks(method, options, claim):
     """Theorem 4.4 (b) and Corollary 4.6, whose bandwidths are not named: 300 steps in two inputs."""
     f = eo.problems.six_hump_camel()
-    optimizer = method(f, kernel="epanechnikov", noise_sd=0.5, rng=0, **options)
-    points = np.array(eo.minimize(f, optimizer, budget=300, rng=0).history["x"].tolist())
+    points = visited(method, f, 300, noise_sd=0.5, **options)
     unit = (points - f.bounds[:, 0]) / np.ptp(f.bounds, axis=1)
     gaps = [fill_distance(unit[:t]) for t in (10, 50, 300)]
     assert gaps[2] < gaps[1] / 1.2 < gaps[0] / 1.44
@@ -261,9 +266,7 @@ def test_with_scotts_bandwidths_the_largest_gap_shrinks(method, options, claim):
 
 def test_exploring_by_density_with_scotts_bandwidths_fills_further(claim):
     """Corollary 4.8 (b): BOKE on a constant function, 300 steps in two inputs."""
-    f = eo.problems.Problem("flat", lambda x: np.zeros(len(x)), [(0, 1)] * 2, "max")
-    optimizer = BOKE(f, kernel="epanechnikov", noise_sd=1.0, initial=1, rng=0)
-    points = np.array(eo.maximize(f, optimizer, budget=300, rng=0).history["x"].tolist())
+    points = visited(BOKE, flat(2), 300, noise_sd=1.0, initial=1)
     gaps = [fill_distance(points[:t]) for t in (10, 50, 300)]
     assert gaps[2] < gaps[1] / 2 < gaps[0] / 4
     claim("boke", "Corollary 4.8 (b)", 10, 50, 300)
@@ -277,14 +280,12 @@ def test_bandwidths_that_shrink_too_fast_keep_a_search_in_one_place(claim):
     points = [0.0]
     for t in range(1, 31):
         h = 2.0 ** -(t + 2)
-        known = np.array(points)[:, None]
         points.append(points[-1] + 1.01 * h)
-        assert condition(known, np.zeros(t), h, kernel="epanechnikov").predict([points[-1:]])[1][0] == -np.inf
+        assert density(points[:-1], h, points[-1]) == -np.inf
     claim("boke", "Proof of Theorem 4.4 and Corollary 4.8, use of Lemma 4.3 (b2)", 30, points[-1])
     h = 2 * abs(points[15] - points[-1])  # as in the proof of Lemma B.7 (b2)
-    density = condition(known, np.zeros(30), h, kernel="epanechnikov").predict([points[-1:], [0.9]])[1]
-    assert density[0] > np.log(10)
-    assert density[1] == -np.inf  # a search with this bandwidth goes there instead
+    assert density(points[:-1], h, points[-1]) > np.log(10)
+    assert density(points[:-1], h, 0.9) == -np.inf  # a search with this bandwidth goes there instead
 
 
 # -- 4.3 regret ---------------------------------------------------------------------------------------------
@@ -292,19 +293,16 @@ def test_bandwidths_that_shrink_too_fast_keep_a_search_in_one_place(claim):
 
 def test_worse_points_are_visited_no_oftener_than_lemma_4_9_says(study, claim):
     """Mean visits of 20 runs of 1,000 steps; the closer a point is to the best, the more visits it takes."""
-    f, T = np.random.default_rng(0).random(12), 1000
-    runs = [
-        study.visits(np.linspace(0, 1, 12)[:, None], f, 0.01, study.FINITE, [], T, np.random.default_rng(k))[0]
-        for k in range(20)
-    ]
-    visits = np.mean([np.bincount(points, minlength=12) for points in runs], axis=0)
-    gaps = f.max() - f
+    f, T, runs = np.random.default_rng(0).random(12), 1000, 20
+    arguments = np.linspace(0, 1, 12)[:, None], f, 0.01, study.FINITE, [], T
+    points = [study.visits(*arguments, np.random.default_rng(k))[0] for k in range(runs)]
+    visits, gaps = np.bincount(np.ravel(points), minlength=12) / runs, f.max() - f
     worse = gaps > 0
     bound = 64 * study.NOISE_SD**2 * np.log(T) / gaps[worse] ** 2 + 1 + 2 * np.pi**2 / 3
     assert (visits[worse] <= bound).all()
     assert visits[worse].argmax() == gaps[worse].argmin()
     assert visits[worse].max() > 2 * visits[worse].min()
-    claim("boke", "Lemma 4.9", len(runs), T, worse.sum())
+    claim("boke", "Lemma 4.9", runs, T, worse.sum())
 
 
 def test_regret_on_finite_sets_stays_below_theorem_4_10(study, claim):
@@ -349,12 +347,10 @@ def test_a_tiny_bandwidth_gives_ucb1_with_half_its_bonus(study, claim):
 
     UCB1 of Auer et al. has 2 log t / n for values in an interval of width 1, where ς = 1/2: 8 ς² log t / n.
     """
-    f, n = np.random.default_rng(3).random(10), 10
-    points, *_ = study.visits(
-        np.linspace(0, 1, n)[:, None], f, 1e-6, study.FINITE, range(n), 300, np.random.default_rng(4)
-    )
-    rng, same = np.random.default_rng(4), {4: 0, 8: 0}
-    sums, counts = f + study.NOISE_SD * rng.standard_normal(n), np.ones(n)
+    f, n, rng = np.random.default_rng(3).random(10), 10, np.random.default_rng(4)
+    grid = np.linspace(0, 1, n)[:, None]
+    points, *_ = study.visits(grid, f, 1e-6, study.FINITE, range(n), 300, np.random.default_rng(4))
+    sums, counts, same = f + study.NOISE_SD * rng.standard_normal(n), np.ones(n), {4: 0, 8: 0}
     for t, chosen in enumerate(points, n):
         for constant in same:
             bonus = np.sqrt(constant * study.NOISE_SD**2 * np.log(t) / counts)
@@ -400,18 +396,18 @@ def test_the_regret_of_each_step_stays_below_4_33(study, claim):
 
 def test_cumulative_regret_stays_below_4_34(claim):
     """(4.40), from which (4.34) follows; its part 2 ω(h) T is linear, and so is the regret of a wide kernel."""
-    stored = eo.datasets.load_study("boke_theory").query("setting != 'finite'")
+    stored, widths = eo.datasets.load_study("boke_theory").query("setting != 'finite'"), (0.02, 0.05, 0.1)
     assert (stored["largest"] < stored["bound"]).all()
-    by_t = stored.pivot(index="t", columns="setting", values="mean")
-    late = (by_t.loc[1000] - by_t.loc[500]) / 500  # mean regret of a step
-    assert late["wave, h = 0.1"] > 4 * late["wave, h = 0.05"] > 4 * late["wave, h = 0.02"]
-    for h in (0.02, 0.05, 0.1):
-        bound = stored[stored["setting"] == f"wave, h = {h:g}"].set_index("t")["bound"]
-        assert bound[1000] > 2 * 1000 * modulus(h)
-        assert bound[1000] / bound[250] > 2.5
+    mean, bound = (
+        stored.pivot(index="t", columns="setting", values=name)[[f"wave, h = {h:g}" for h in widths]]
+        for name in ("mean", "bound")
+    )
+    late = ((mean.loc[1000] - mean.loc[500]) / 500).to_numpy()  # mean regret of a step
+    assert late[2] > 4 * late[1] > 4 * late[0]
+    assert (bound.loc[1000] > [2 * 1000 * modulus(h) for h in widths]).all()
+    assert (bound.loc[1000] / bound.loc[250] > 2.5).all()
     end = stored[stored["t"] == 1000]
-    widths = (0.02, 0.05, 0.1)
-    claim("boke", "Theorem 4.13 (cumulative regret)", 50, 1000, *end["largest"], *widths, *end["bound"])
     times = end["bound"] / end["largest"]
+    claim("boke", "Theorem 4.13 (cumulative regret)", 50, 1000, *end["largest"], *widths, *end["bound"])
     claim("boke", "Theorem 4.13 (cumulative regret)", times.min(), times.max(), column="why")
-    claim("boke", "Section 4.2 (discussion)", 500, 1000, late.iloc[2], 0.1, late.iloc[1], 0.05, late.iloc[0], 0.02)
+    claim("boke", "Section 4.2 (discussion)", 500, 1000, late[2], 0.1, late[1], 0.05, late[0], 0.02)

@@ -60,20 +60,21 @@ def test_prior_mean_is_the_p_median_objective():
 def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
     """d = 20; x 1.5 after 3 successes; x 2/3 after 10 failures in a row; below 2 a restart, from 20 again."""
     optimizer = told_at_random(st_paul, 5)
+
+    def tell(*values):
+        edges = []
+        for value in values:
+            optimizer.tell(optimizer.ask(), value)
+            edges.append(optimizer.edge)
+        return edges
+
     assert (optimizer.edge, optimizer.restarts) == (EDGE, 0)
-
-    def tell(value):
-        optimizer.tell(optimizer.ask(), value)
-        return optimizer.edge
-
-    assert [tell(v) for v in (6.9, 6.8)] == [20, 20]
-    assert tell(6.7) == 20  # grown, but no farther than the whole space: 2 p = 18
+    assert tell(6.9, 6.8, 6.7) == [20] * 3  # grown, but no farther than the whole space: 2 p = 18
     optimizer.edge = 4.0
-    assert [tell(v) for v in (6.6, 6.5, 6.4)] == [4, 4, 6]
-    assert [tell(7.0) for _ in range(9)] == [6] * 9
-    assert tell(6.3) == 6  # a success ends the row of failures
-    assert [tell(7.0) for _ in range(10)] == [6] * 9 + [4]
-    shrunk = [tell(7.0) for _ in range(20)]
+    assert tell(6.6, 6.5, 6.4) == [4, 4, 6]
+    assert tell(*[7.0] * 9, 6.3) == [6] * 10  # a success ends the row of failures
+    assert tell(*[7.0] * 10) == [6] * 9 + [4]
+    shrunk = tell(*[7.0] * 20)
     assert shrunk[9] == pytest.approx(8 / 3)
     assert (shrunk[-1], optimizer.restarts) == (EDGE, 1)  # 16/9 is below 2
     assert optimizer.values[optimizer.optima[0]] == 6.3
@@ -194,30 +195,6 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
         assert (upper < score(near).max()).any()
 
 
-def test_climb_takes_the_best_swap_of_the_region_that_is_not_taken():
-    """Against a list of all swaps, where the bounds leave most of them unscored."""
-    space, rng = eo.DeploymentSpace(small_city(20), 6), np.random.default_rng(0)
-    gains, scored = rng.standard_normal(20), []
-    score = lambda counts: scored.extend(counts) or counts @ gains
-    bounds = lambda x, gives, takes: x @ gains - gains[gives][:, None] + gains[takes] + 0.3
-    x, taken, edge = space.group_counts(space.sample(rng=1)), np.empty((0, 20), dtype=int), 6
-    for _ in range(8):
-        current = x
-        while True:
-            near, moves = swapped(current, *space.swaps(current))
-            near = near[moves & (np.abs(near - x).sum(axis=2) <= edge)]
-            near = near[~(near[:, None] == taken).all(axis=2).any(axis=1)]
-            best = near[(near @ gains).argmax()]
-            if best @ gains <= current @ gains:
-                break
-            current = best
-        found, value = gp_pm.climb(space, score, bounds, x, x @ gains, (x, edge), taken)
-        assert (found == current).all()
-        assert value == pytest.approx(current @ gains)
-        taken = np.vstack([taken, found])
-    assert len(scored) < 8 * 3 * 50
-
-
 def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, st_paul):
     monkeypatch.setattr(gp_pm, "MODELLED", 15)
     objective = eo.Objective(st_paul, 9, "approximate")
@@ -226,42 +203,6 @@ def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, s
     apart = np.array([np.abs(objective.space.group_counts(x) - optimizer.centre).sum() for x in optimizer.sites])
     assert sorted(apart[chosen]) == sorted(apart)[:15]
     assert max(apart) > max(apart[chosen])
-
-
-def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
-    """Each candidate is s(d) swaps from the one accepted last; K of them; the highest expected improvement so far wins.
-
-    At d = 3.5 a candidate differs from the current deployment, so that rounding cannot decide.
-    """
-    objective = eo.Objective(small_city(8), 3, "approximate")
-    optimizer = played(GPpM(objective, rng=11, initial=8, literal=True), 10)
-    swaps, blocks = gp_pm.random_swaps, []
-
-    def watched(space, x, depths, rng):
-        blocks.append((x, depths, swaps(space, x, depths, rng)))
-        return blocks[-1][2]
-
-    monkeypatch.setattr(gp_pm, "SWAPS", 130)
-    monkeypatch.setattr(gp_pm, "random_swaps", watched)
-    for edge, depth in ((5.5, 2), (20.0, 3), (3.5, 1)):  # s(d) is the floor of min(d / 2, 3, 5)
-        blocks.clear()
-        optimizer.edge = edge
-        proposed = np.isin(np.arange(8), optimizer.ask()).astype(int)
-        assert {int(n) for _, depths, _ in blocks for n in depths} == {depth}
-    improvement = lambda x: optimizer.acquisition([np.flatnonzero(x)])[0]
-    current, tried = optimizer.centre, 0
-    for start, _, candidates in blocks:
-        assert (start == current).all()
-        for x in candidates:
-            tried += 1
-            assert x.sum() == 3
-            assert np.abs(x - current).sum() == 2
-            if improvement(x) > improvement(current) + 1e-9:
-                current = x
-                break
-    assert tried == 130
-    assert len(blocks) > 3  # more than one candidate was accepted
-    assert (proposed == current).all()
 
 
 def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):

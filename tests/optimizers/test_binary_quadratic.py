@@ -193,17 +193,13 @@ def semidefinite(A, b, p, steps=1500):
 
     Alternating directions: projections on these equations and on the semidefinite matrices.
     """
-    m = len(b) + 1
-    C, scale = np.block([[np.zeros((1, 1)), b[None] / 2], [b[:, None] / 2, A]]), 0.2 * np.linalg.norm(A)
-    rows = [{(0, 0): 1}, {(0, i): 1 for i in range(1, m)}]
-    rows += [{(i, i): 1, (0, i): -1} for i in range(1, m)]
-    rows += [{**{(i, j): 1 for j in range(1, m)}, (0, i): -p} for i in range(1, m)]
-    K, right = np.zeros((len(rows), m, m)), np.r_[1, p, np.zeros(len(rows) - 2)]
-    for k, weights in enumerate(rows):
-        for (i, j), weight in weights.items():
-            K[k, i, j] += weight / 2
-            K[k, j, i] += weight / 2
-    K = K.reshape(len(rows), -1)
+    m, unit, scale = len(b) + 1, np.eye(len(b) + 1), 0.2 * np.linalg.norm(A)
+    C = np.block([[np.zeros((1, 1)), b[None] / 2], [b[:, None] / 2, A]])
+    pairs = (unit[:, None, :, None] * unit[None, :, None] + unit[None, :, :, None] * unit[:, None, None]) / 2
+    K = [pairs[0, 0], pairs[0, 1:].sum(axis=0)]
+    K += [pairs[i, i] - pairs[0, i] for i in range(1, m)]
+    K += [pairs[i, 1:].sum(axis=0) - p * pairs[0, i] for i in range(1, m)]
+    K, right = np.reshape(K, (len(K), -1)), np.r_[1, p, np.zeros(len(K) - 2)]
     inverse, Z, U = np.linalg.pinv(K), np.zeros((m, m)), np.zeros((m, m))
     for _ in range(steps):
         V = (Z - U - C / scale).ravel()
@@ -221,24 +217,23 @@ def test_rounding_a_semidefinite_relaxation():
     Rounded at one half, a draw need not have five units. With its five largest entries the best of forty draws is at
     the optimum or near it; one draw alone is above it, by a share of the distance to an average deployment.
     """
-    rng, share, best, above = np.random.default_rng(0), [], [], []
-    every = [np.isin(np.arange(12), chosen) for chosen in itertools.combinations(range(12), 5)]
+    rng, share, found = np.random.default_rng(0), [], []
+    every = points(12)[points(12).sum(axis=1) == 5]
     for _ in range(12):
         A, b = instance(rng, 12)
-        values = [value(A, b, x) for x in every]
+        values = np.array([value(A, b, x) for x in every])
         x, X = semidefinite(A, b, 5)
-        assert (A * X).sum() + b @ x <= min(values) + 1e-6
+        assert (A * X).sum() + b @ x <= values.min() + 1e-6
         draws = rng.multivariate_normal(x, X - np.outer(x, x), 40, check_valid="ignore")
         share.append(((draws > 0.5).sum(axis=1) == 5).mean())
-        rounded = [value(A, b, np.argsort(np.argsort(-row)) < 5) for row in draws]
-        found = (np.array([min(rounded), np.mean(rounded)]) - min(values)) / (np.mean(values) - min(values))
-        best.append(found[0])
-        above.append(found[1])
+        rounded = np.array([value(A, b, np.argsort(np.argsort(-row)) < 5) for row in draws]) - values.min()
+        found.append([rounded.min(), rounded.mean()] / (values.mean() - values.min()))
+    best, above = np.transpose(found)
     assert 0.4 < np.mean(share) < 0.7
     assert min(share) < 0.3
-    assert max(best) < 0.02
-    assert sum(b < 1e-9 for b in best) >= 9
-    assert 0.04 < np.mean(above) < 0.12
+    assert best.max() < 0.02
+    assert (best < 1e-9).sum() >= 9
+    assert 0.04 < above.mean() < 0.12
 
 
 def test_swaps_end_no_higher_than_algorithm_1_and_often_lower():

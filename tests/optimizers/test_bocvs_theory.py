@@ -37,15 +37,17 @@ def gain(K, noise=1.0):
 # -- information gain -----------------------------------------------------------------------------------------------
 
 
+def best_gain(K, t):
+    """Return the largest gain of t plays, from a list of all."""
+    return max(gain(K[np.ix_(c, c)]) for c in itertools.combinations_with_replacement(range(len(K)), t))
+
+
 def test_bound_on_the_gain_is_above_the_best_of_all_plays_and_close():
     K = squared_exponential(grid(1, 7), 0.4)
     bound = bounds.gain_bound(K, 10)
     for t in (1, 2, 3, 4):
-        best = max(gain(K[np.ix_(c, c)]) for c in itertools.combinations_with_replacement(range(7), t))
-        assert best <= bound(t) + 1e-12
-        assert bound(t) <= 1.2 * best + 0.2
-    assert bound(0) == 0
-    assert bound(1000) == np.inf
+        assert best_gain(K, t) - 1e-12 <= bound(t) <= 1.2 * best_gain(K, t) + 0.2
+    assert (bound(0), bound(1000)) == (0, np.inf)
     assert (np.diff(bound(np.arange(11))) >= 0).all()
 
 
@@ -128,10 +130,10 @@ def test_quality_regret_stays_below_theorem_3(stored, claim):
     """
     assert (stored["quality_regret"] <= stored["bound_5"]).all()
     assert (stored["bound_5"] < stored["bound_3"]).all()
-    telling = stored["bound_5"] < stored["worst_quality"]
-    assert telling[stored["plays"] >= 100_000].all()
+    telling, long = stored["bound_5"] < stored["worst_quality"], stored["plays"] >= 100_000
+    assert telling[long].all()
     assert not telling[stored["plays"] <= 10_000].any()
-    assert (stored.loc[stored["plays"] >= 100_000, "exact"] == 1).all()
+    assert (stored["exact"][long] == 1).all()
     assert stored["each"].max() < 43_000  # Lemma 2 as printed, in the test of its τ
     strict = stored.query("plays == 1_000_000 and alpha == 0").mean()
     claim("bocvs", "Theorem 3, (5)", strict["quality_regret"], strict["bound_5"])
@@ -261,12 +263,8 @@ def deviations(K, noise):
 
 def test_a_larger_box_has_no_smaller_gain():
     whole, inner = (squared_exponential(size * grid(2, 4), 0.5) for size in (1.0, 0.5))  # of the same shape
-
-    def best(K):
-        return max(gain(K[np.ix_(c, c)]) for c in itertools.combinations_with_replacement(range(len(K)), 3))
-
     part = whole[:8, :8]  # fewer of the same points
-    assert [best(K) for K in (whole, part, inner)] == pytest.approx([1.036, 0.972, 0.938], abs=5e-4)
+    assert [best_gain(K, 3) for K in (whole, part, inner)] == pytest.approx([1.036, 0.972, 0.938], abs=5e-4)
 
 
 def test_information_gain_adds_up_play_by_play():
@@ -337,11 +335,14 @@ def test_cost_intervals_hold_all_at_once():
 def test_line_11_as_printed_leaves_the_exploration():
     """Index kτ + i - 1 with k <= m, seven sets of 45 plays each: it passes 315, and one of its 8 plays is of set i."""
     m, tau = 7, 45
-    printed = {i: [k * tau + i for k in range(m + 1)] for i in range(1, m + 1)}  # play number t bounds with u_{t-1}
-    assert max(map(max, printed.values())) == 322 > m * tau == 315
-    own = {i: {k * m + i for k in range(tau)} for i in range(1, m + 1)}  # the plays of set i, in turn
-    assert [(len(set(printed[i]) & own[i]), len(printed[i])) for i in printed] == [(1, 8)] * m
-    assert all({k * m + i for k in range(m + 1)} <= own[i] for i in own), "with m for τ"
+    for i in range(1, m + 1):
+        printed, own = (
+            {k * tau + i for k in range(m + 1)},
+            {k * m + i for k in range(tau)},
+        )  # play t bounds with u_{t-1}
+        assert (len(printed & own), len(printed)) == (1, 8)
+        assert {k * m + i for k in range(m + 1)} <= own, "with m for τ"
+    assert max(printed) == 322 > m * tau == 315
 
 
 def lemma_2(alpha, gap, deviation):

@@ -41,19 +41,17 @@ def test_the_error_of_the_regression_is_covered(kernel, delta, wavy, claim):
     """
     rng, noise, h = np.random.default_rng(0), 0.3, 0.1
     X, x = rng.random((60, 1)), np.linspace(0.05, 0.95, 10)[:, None]
-    truth, omega = (WAVE, modulus(h)) if wavy else (lambda x: np.zeros(len(x)), 0.0)
     # The regression is linear in the values: these are its weights at the points x, (60, 10).
     weights = np.array([condition(X, unit, h, kernel=kernel).predict(x)[0] for unit in np.eye(60)])
-    y = truth(X) + noise * rng.standard_normal((2000, 60))
+    y = wavy * WAVE(X) + noise * rng.standard_normal((2000, 60))
     mean, log_density = condition(X, y[0], h, kernel=kernel).predict(x)
     np.testing.assert_allclose(y[0] @ weights, mean, atol=1e-9)
-    bound = omega + np.sqrt(2 * noise**2 * np.log(2 / delta) * np.exp(-log_density))
-    inside = np.abs(truth(x) - y @ weights) <= bound
-    coverage = inside.mean(axis=0)
+    bound = wavy * modulus(h) + np.sqrt(2 * noise**2 * np.log(2 / delta) * np.exp(-log_density))
+    coverage = (np.abs(wavy * WAVE(x) - y @ weights) <= bound).mean(axis=0)
     assert coverage.min() >= 1 - delta
     assert wavy or coverage.max() < 1
     claim("boke", "Theorem 4.1", delta)
-    claim("boke", "Theorem 4.1", len(inside), column="error")
+    claim("boke", "Theorem 4.1", len(y), column="error")
 
 
 def test_the_error_is_covered_at_points_chosen_by_the_search_too(study, claim):
@@ -61,14 +59,15 @@ def test_the_error_is_covered_at_points_chosen_by_the_search_too(study, claim):
 
     The bound holds nevertheless in the share promised, at the points visited on a constant function (so that ω = 0).
     """
-    grid, delta, inside = np.linspace(0, 1, 8)[:, None], 0.5, []
+    place, delta, inside = "Theorem 4.1 (points chosen by the search)", 0.5, []
+    arguments = np.linspace(0, 1, 8)[:, None], np.zeros(8), 0.01, 0.1, range(8), 200
     for seed in range(40):
-        _, mean, log_density, _ = study.visits(grid, np.zeros(8), 0.01, 0.1, range(8), 200, np.random.default_rng(seed))
+        _, mean, log_density, _ = study.visits(*arguments, np.random.default_rng(seed))
         bound = np.sqrt(2 * study.NOISE_SD**2 * np.log(2 / delta) * np.exp(-log_density))
         inside.append((np.abs(mean) <= bound).mean())
     assert 1 - delta < np.min(inside) < np.mean(inside) < 1
-    claim("boke", "Theorem 4.1 (points chosen by the search)", np.mean(inside), delta)
-    claim("boke", "Theorem 4.1 (points chosen by the search)", len(inside), 200, column="error")
+    claim("boke", place, np.mean(inside), delta)
+    claim("boke", place, len(inside), 200, column="error")
 
 
 def test_theorem_4_1_fails_where_values_decide_where_to_evaluate_next(claim):
@@ -76,29 +75,25 @@ def test_theorem_4_1_fails_where_values_decide_where_to_evaluate_next(claim):
 
     The proofs of Lemma 4.9 and Theorem 4.13 apply the theorem to data that a search has chosen by their values.
     """
-    rng, delta, noise, T, runs = np.random.default_rng(0), 0.1, 0.1, 1000, 2000
-    errors = noise * rng.standard_normal((runs, T))
-    mean, n = errors.cumsum(axis=1) / np.arange(1, T + 1), np.arange(1, T + 1)
-    beyond = np.abs(mean) > np.sqrt(2 * noise**2 * np.log(2 / delta) / n)
-    assert beyond[:, 0].mean() < delta  # where the number of values is fixed, the theorem holds
-    assert beyond[:, -1].mean() < delta
+    place = "Proof of Lemma 4.9 and Theorem 4.13, use of Theorem 4.1"
+    delta, noise, T, runs = 0.1, 0.1, 1000, 2000
+    errors, n = noise * np.random.default_rng(0).standard_normal((runs, T)), np.arange(1, T + 1)
+    beyond = np.abs(errors.cumsum(axis=1) / n) > np.sqrt(2 * noise**2 * np.log(2 / delta) / n)
+    assert beyond[:, [0, -1]].mean(axis=0).max() < delta  # where the number of values is fixed, the theorem holds
     left = beyond[:, :-1].any(axis=1)
-    claim("boke", "Proof of Lemma 4.9 and Theorem 4.13, use of Theorem 4.1", left.mean(), delta, T - 1)
-    claim("boke", "Proof of Lemma 4.9 and Theorem 4.13, use of Theorem 4.1", runs, column="error")
+    claim("boke", place, left.mean(), delta, T - 1)
+    claim("boke", place, runs, column="error")
     k = left.argmax()  # such a run by the regression itself: the other evaluations are elsewhere
-    stopped = beyond[k].argmax() + 1
-    X = np.r_[np.full(stopped, 0.2), np.full(T - stopped, 0.8)][:, None]
+    X = np.where(n <= beyond[k].argmax() + 1, 0.2, 0.8)[:, None]
     m, log_density = condition(X, errors[k], 0.1, kernel="epanechnikov").predict([[0.2]])
     assert abs(m[0]) > np.sqrt(2 * noise**2 * np.log(2 / delta) * np.exp(-log_density[0]))
 
 
 def test_a_kernel_of_bounded_support_leaves_the_regression_continuous_where_it_ends(claim):
     """Section 4.1: one-sided limits at the edge of the support, where the nearest neighbour's value takes over."""
-    X, y, h = np.array([[0.2], [0.3], [0.9]]), np.array([1.0, 2.0, 5.0]), 0.2
-    model = condition(X, y, h, kernel="epanechnikov")
-    edges = np.array([[0.5], [0.7]])  # of 0.3 to the right, of 0.9 to the left
-    for side in (-1e-9, 1e-9):
-        np.testing.assert_allclose(model.predict(edges + side)[0], [2, 5], rtol=0, atol=1e-6)
+    model = condition([[0.2], [0.3], [0.9]], [1.0, 2.0, 5.0], 0.2, kernel="epanechnikov")
+    for side in (-1e-9, 1e-9):  # of 0.3 to the right, of 0.9 to the left
+        np.testing.assert_allclose(model.predict([[0.5 + side], [0.7 + side]])[0], [2, 5], rtol=0, atol=1e-6)
     claim("boke", "Section 4.1 (extension)", 1e-6)
     x = np.linspace(0, 1, 10_002)  # halfway between 0.3 and 0.9 the nearest neighbour changes: a jump, and no other
     steps = np.abs(np.diff(model.predict(x[:, None])[0]))
@@ -309,34 +304,30 @@ def test_regret_on_finite_sets_stays_below_theorem_4_10(study, claim):
     """In all stored runs, and by far: the constants are loose. It grows more slowly than √T."""
     stored = eo.datasets.load_study("boke_theory").query("setting == 'finite'").set_index("t")
     assert (stored["largest"] < stored["bound"]).all()
-    end = stored.loc[1000]
+    end, f = stored.loc[1000], np.random.default_rng(0).random(12)
     claim("boke", "Theorem 4.10", 50, 1000, end["largest"], end["bound"], 0.1, end["bound"] / end["largest"])
     claim("boke", "Theorem 4.10", end["mean"], end["q25"], end["q75"], column="error")
-    assert stored["mean"][1000] / stored["mean"][250] < 1.6
-    rows = study.on_finite_set("finite", 100, 0)
-    assert stored["q25"][100] / 2 < rows[-1]["regret"] <= stored["largest"][100] + 1e-3
-    f = np.random.default_rng(0).random(12)  # the bound by its formula, with δ = 0.1
+    assert end["mean"] / stored["mean"][250] < 1.6
+    again = study.on_finite_set("finite", 100, 0)[-1]["regret"]
+    assert stored["q25"][100] / 2 < again <= stored["largest"][100] + 1e-3
+    # the bound by its formula, with δ = 0.1
     by_hand = np.sqrt(256 * study.NOISE_SD**2 * 12 * 1000 * np.log(1000)) / 0.1 + 8 * 12 * np.ptp(f) / 0.1
     assert by_hand == pytest.approx(end["bound"], rel=1e-3)
 
 
 def test_wide_bandwidths_in_the_first_steps_do_no_harm(study, claim):
     """Remark 4.12: (4.28) need hold from some step on only, but the bound then depends on that step."""
-    f = np.random.default_rng(0).random(12)
-    grid, T = np.linspace(0, 1, 12)[:, None], 1000
-    points, *_ = study.visits(
-        grid, f, lambda t: 0.3 if t < 100 else 0.01, study.FINITE, [], T, np.random.default_rng(0)
-    )
-    late = f.max() - f[points[500:]]
-    assert late.mean() < 0.02
-    claim("boke", "Remark 4.12", 0.3, 100, len(late), 0.02)
+    f, T, width = np.random.default_rng(0).random(12), 1000, lambda t: 0.3 if t < 100 else 0.01
+    grid, rng = np.linspace(0, 1, 12)[:, None], np.random.default_rng(0)
+    gaps = f.max() - f[study.visits(grid, f, width, study.FINITE, [], T, rng)[0]]
+    assert gaps[500:].mean() < 0.02
+    claim("boke", "Remark 4.12", 0.3, 100, len(gaps[500:]), 0.02)
     stored = eo.datasets.load_study("boke_theory").query("setting == 'finite'").set_index("t")
-    assert (f.max() - f[points]).sum() < stored["bound"][1000]
+    assert gaps.sum() < stored["bound"][1000]
     # Two points and a kernel that is 1 up to h and 0 from 2 h on: all values count alike at both, so each step may take
     # the worse one, with gap 1, for as long as h is wide.
     delta, steps, apart, wide = 0.5, 100_000, 0.1, 0.3
-    weight = np.clip(2 - apart / wide, 0, 1)
-    assert weight == 1
+    assert np.clip(2 - apart / wide, 0, 1) == 1  # the weight
     bound = np.sqrt(256 * study.NOISE_SD**2 * 2 * steps * np.log(steps)) / delta + 8 * 2 / delta
     claim("boke", "Remark 4.12", 0.02, steps, steps, bound, delta)
     assert bound < steps
@@ -383,8 +374,7 @@ def test_not_every_action_is_tried(study, claim):
 def test_the_regret_of_each_step_stays_below_4_33(study, claim):
     """Theorem 4.13: no step of the stored runs breaks (4.33), nor of a run with another seed."""
     stored = eo.datasets.load_study("boke_theory")
-    assert stored["violations"].max() == 0
-    assert stored["setting"].nunique() == 4
+    assert (stored["violations"].max(), stored["setting"].nunique()) == (0, 4)
     assert study.on_finite_set("wave, h = 0.02", 200, 99)[-1]["violations"] == 0
     first = condition(GRID[::5], WAVE(GRID[::5]), 0.02, kernel="epanechnikov")
     assert np.isfinite(first.predict(GRID)[1]).all()  # the first values of the runs leave no point without density

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from differences import slopes_of
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -55,12 +56,9 @@ def test_the_acquisition_is_the_integral_of_the_improvement():
 @pytest.mark.parametrize("above", [0.0, 300.0])
 def test_slopes_are_differences_also_far_from_the_goal(above):
     process, x = told(12).process(), np.random.default_rng(3).random((10, 2))
+    numeric = slopes_of(lambda x: log_improvement(process, above, x)[0], x)
     slopes = log_improvement(process, above, x)[1]
-    assert np.isfinite(slopes).all()
-    for k, step in enumerate(1e-6 * np.eye(2)):
-        ahead, back = (log_improvement(process, above, x + sign * step)[0] for sign in (1, -1))
-        difference = (ahead - back) / 2e-6
-        np.testing.assert_allclose(slopes[:, k], difference, rtol=2e-3, atol=2e-3 * np.abs(difference).max())
+    np.testing.assert_allclose(slopes, numeric, rtol=2e-3, atol=2e-3 * np.abs(numeric).max())
 
 
 def test_it_ends_near_the_minimum_of_trid_in_six_inputs():

@@ -40,10 +40,7 @@ def plain(x):
 
 def saying(sense):
     """Return a function that says itself how it is to be optimised, and its box."""
-
-    def f(x):
-        return plain(x)
-
+    f = lambda x: plain(x)
     f.sense, f.bounds = sense, [(0, 1)]
     return f
 
@@ -86,12 +83,10 @@ def test_a_function_on_a_box_has_one_direction_and_one_box():
     refused("A BoxObjective already has `bounds`", eo.minimize, on_box(saying("min")), bounds=[(0, 2)], budget=3)
 
 
-@pytest.mark.parametrize("sense", ["min", "max"])
-def test_it_stops_at_the_target(sense):
+@pytest.mark.parametrize(("sense", "sign"), [("min", -1), ("max", 1)])
+def test_it_stops_at_the_target(sense, sign):
     f = eo.problems.Problem("line", lambda x: x[:, 0], [(-1, 1)], sense, 1.0, [1.0])
-    sign = 1 if sense == "max" else -1
-    full = VERBS[sense](f, **settings("random", budget=40))
-    run = VERBS[sense](f, **settings("random", budget=40, target=0.5 * sign))
+    full, run = (VERBS[sense](f, "random", budget=40, rng=0, target=target) for target in (None, 0.5 * sign))
     assert run.message == f"target of {0.5 * sign:g} reached"
     assert run.nfev == 1 + (sign * full.history["best"] >= 0.5).idxmax()
     assert sign * run.fun >= 0.5
@@ -144,10 +139,9 @@ def test_a_batch_holds_different_points_and_minimize_is_ask_and_tell(name):
 def test_a_box_of_whole_numbers_lists_its_points():
     assert Box([(0.0, 2.0), Integer(3, 7)]).canonical([2.0 + 1e-10, 3 + 1e-10]).tolist() == [2.0, 3.0]
     box = Box([Integer(-1, 998), Integer(2, 11)])
-    listed = box.listing()
-    assert box.count == len(listed) == len(np.unique(listed, axis=0)) == 10_000
-    assert listed.min(axis=0).tolist() == [-1, 2]
-    assert listed.max(axis=0).tolist() == [998, 11]
+    listed = np.unique(box.listing(), axis=0)
+    assert box.count == len(box.listing()) == len(listed) == 10_000
+    assert (listed.min(axis=0).tolist(), listed.max(axis=0).tolist()) == ([-1, 2], [998, 11])
 
 
 def test_an_optimizer_of_another_function_is_refused(deployments):
@@ -211,11 +205,10 @@ def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():
 
 
 @pytest.mark.parametrize("kind", ["box", "deployments"])
-def test_threads_take_turns(kind):
+def test_threads_take_turns(kind, deployments):
     optimizer, value = BOKEAuto(bounds=BOX, sense="min", rng=0), lambda x: float(np.sum((x - 0.3) ** 2))
     if kind == "deployments":
-        value = eo.Objective(eo.datasets.grid_city(n_sites=8, units=3, rng=1), 3)
-        optimizer = eo.optimizers.GPpM(value, rng=0)
+        optimizer, value = eo.optimizers.GPpM(deployments, rng=0), deployments
 
     def work(_):
         x = optimizer.ask()

@@ -151,10 +151,3 @@ def test_estimate_and_its_changes_are_the_plain_sums(metric, options, st_paul):
         changes = expected_changes(of, x)[(near - x).argmin(axis=1), (near - x).argmax(axis=1)]
         plain = np.array([plain_estimate(objective, row) for row in around]) - plain_estimate(objective, sites)
         np.testing.assert_allclose(changes, plain, atol=2e-3 * objective.costs.max())
-
-
-def test_estimates_are_ahead_of_local_search_where_many_units_are_busy():
-    city = eo.datasets.grid_city(60, 25, 0.6, rng=7)
-    searches = [method(eo.Objective(city, 25, "approximate"), rng=0) for method in (LocalSearchPlus, LocalSearch)]
-    ahead, behind = (played(search, 60).best[1] for search in searches)
-    assert ahead < behind

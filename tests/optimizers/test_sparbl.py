@@ -1,4 +1,4 @@
-"""SparBL and BOCS: the model is the objective it minimises, feasible sets hold, and St. Paul's optimum is found."""
+"""SparBL: the model is the objective it minimises, feasible sets hold, and St. Paul's optimum is found."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from own_functions import played
 
 import emsopt as eo
 from emsopt.optimizers.deployments.gp_pm import GPpM
-from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
+from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 
 
@@ -15,12 +15,10 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     """Equation (7) is (5): A and b rebuilt from coefficients give the model's value up to what is fixed."""
     optimizer = SparBL(eo.Objective(st_paul, eo.DeploymentSpace(st_paul, 6, **options), "approximate"))
     rows = optimizer.space.sample(30, rng=1)
-    features = optimizer.features(rows)
+    features, x = optimizer.features(rows), optimizer.space.group_counts(rows)
     coef = np.random.default_rng(2).standard_normal(features.shape[1])
     A, b = optimizer._quadratic(coef)
-    x = optimizer.space.group_counts(rows)
-    quadratic = np.array([n @ A @ n - np.diag(A) @ n + b @ n for n in x])
-    assert quadratic == pytest.approx(features @ coef)
+    assert [n @ A @ n - np.diag(A) @ n + b @ n for n in x] == pytest.approx(features @ coef)
     assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
 
 
@@ -30,15 +28,6 @@ def test_without_twins_features_are_the_papers():
     features = optimizer.features([[1, 4, 6]])[0]
     x = np.isin(np.arange(8), [1, 4, 6])
     assert features.tolist() == [*x, *(x[i] & x[j] for i in range(8) for j in range(i + 1, 8))]
-
-
-def test_first_unit_costs_are_the_p_median_objective(st_paul):
-    """Of a deployment with several units the first preferred is the nearest; twins hold two."""
-    optimizer = SparBLPlus(eo.Objective(st_paul, 9, "approximate"))
-    for sites in optimizer.space.sample(10, rng=3):
-        near = np.sort(st_paul.response_times[sites], axis=0)[:2] @ st_paul.demand_shares
-        _, costs = _nearest(optimizer.space.group_counts(sites), optimizer._order, optimizer._cost)
-        assert costs.sum(axis=0) == pytest.approx(near)
 
 
 def test_plus_descends_to_a_local_minimum_of_its_draw():
@@ -72,14 +61,6 @@ def test_finds_the_optimum_of_st_paul(method, st_paul, every_deployment):
     objective = eo.Objective(st_paul, 9, "approximate")
     best = every_deployment.values.min()
     assert eo.minimize(objective, method(objective, rng=0), budget=100, target=best + 1e-9).fun <= best + 1e-9
-
-
-def test_bocs_finds_the_optimum_of_a_small_city():
-    """By enumeration: 495 deployments, of which it sees 60 at most."""
-    city = eo.datasets.grid_city(12, 4, rng=3)
-    objective = eo.Objective(city, 4, "approximate")
-    best = eo.evaluators.evaluate_all(city, 4, evaluator="approximate").values.min()
-    assert eo.minimize(objective, "bocs", budget=60, rng=0, target=best + 1e-9).fun <= best + 1e-9
 
 
 def quadratic_fit(features, values):

@@ -37,26 +37,21 @@ def test_truncated_normal_has_its_variance_and_averages_in_closed_form(variance,
 
 
 def test_uniform_and_empirical_average_in_closed_form():
-    X = Uniform()
-    numeric = quad(lambda x: np.exp(-((x - 0.3) ** 2) / (2 * 0.1**2)), 0, 1, points=[0.3])[0]
-    assert X.gaussian_average(0.3, 0.1) == pytest.approx(numeric, abs=1e-10)
-    seen = Empirical([0.9, 0.1, 0.2, 0.1])
-    expected = np.mean(np.exp(-((np.array([0.9, 0.1, 0.2, 0.1]) - 0.3) ** 2) / 0.02))
-    assert seen.gaussian_average(0.3, 0.1) == pytest.approx(expected, abs=1e-12)
-    assert seen.quantile([0.0, 0.49, 0.6, 0.99, 1.0]).tolist() == [0.1, 0.1, 0.2, 0.9, 0.9]
+    near, values = lambda x: np.exp(-((np.asarray(x) - 0.3) ** 2) / (2 * 0.1**2)), [0.9, 0.1, 0.2, 0.1]
+    assert Uniform().gaussian_average(0.3, 0.1) == pytest.approx(quad(near, 0, 1, points=[0.3])[0], abs=1e-10)
+    assert Empirical(values).gaussian_average(0.3, 0.1) == pytest.approx(near(values).mean(), abs=1e-12)
+    assert Empirical(values).quantile([0.0, 0.49, 0.6, 0.99, 1.0]).tolist() == [0.1, 0.1, 0.2, 0.9, 0.9]
 
 
 def hartmann_exact(problem, i, x):
     """Return E[f] of Hartmann's function for a control set: it is a sum of products of one-dimensional averages."""
-    X, controlled, total = problem.marginals[0], problem.control_sets[i], 0.0
-    for weight, A, C in zip(
-        functions.HARTMANN_WEIGHTS, functions.HARTMANN_SHAPES[6], functions.HARTMANN_CENTRES[6], strict=True
-    ):
+    X, total = problem.marginals[0], 0.0
+    given = dict(zip(problem.control_sets[i], x, strict=True))
+    bumps = functions.HARTMANN_WEIGHTS, functions.HARTMANN_SHAPES[6], functions.HARTMANN_CENTRES[6]
+    for weight, A, C in zip(*bumps, strict=True):
         for k in range(6):
-            if k in controlled:
-                weight *= np.exp(-A[k] * (x[controlled.index(k)] - C[k]) ** 2)
-            else:
-                weight *= X.gaussian_average(C[k], 1 / np.sqrt(2 * A[k]))
+            known = np.exp(-A[k] * (given.get(k, 0) - C[k]) ** 2)
+            weight *= known if k in given else X.gaussian_average(C[k], 1 / np.sqrt(2 * A[k]))
         total += weight
     return total
 
@@ -178,17 +173,13 @@ def test_problems_can_be_put_on_the_unit_cube():
 
 def test_airfoil_equals_an_exact_gaussian_process():
     """Scikit-learn's, on all 1503 measurements."""
-    X, y = ready.measurements()
+    (X, y), f, points = ready.measurements(), ready.airfoil(), np.random.default_rng(0).random((200, 5))
     assert X.shape == (1503, 5)
-    a = ready
-    kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
-    peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
-    points = np.random.default_rng(0).random((200, 5))
-    f = ready.airfoil()
-    np.testing.assert_allclose(f(points), a.MEAN + peer.predict(points), rtol=0, atol=1e-9)
+    kernel = ConstantKernel(ready.OUTPUTSCALE) * Matern(ready.LENGTHSCALES, nu=2.5)
+    peer = GaussianProcessRegressor(kernel, alpha=ready.NOISE_VARIANCE, optimizer=None).fit(X, y - ready.MEAN)
+    np.testing.assert_allclose(f(points), ready.MEAN + peer.predict(points), rtol=0, atol=1e-9)
     assert f(f.best_x) == pytest.approx(2.06996, abs=5e-6)
-    assert f(points).max() < f.best_value
-    assert f(points).min() > a.AIRFOIL_WORST
+    assert ready.AIRFOIL_WORST < f(points).min() < f(points).max() < f.best_value
 
 
 def test_irrelevant_variables_do_not_matter():
@@ -210,16 +201,15 @@ def test_irrelevant_variables_do_not_matter():
 
 def test_the_ems_service_is_the_evaluators():
     """Today's middle of all settings without relocation, by the evaluator itself."""
-    f = ready.ems_service()
-    city = eo.datasets.load_st_paul()
-    units, load = 10, 1.1 * 0.9
-    u = np.array([0.6, 0.5, 0.0, 0.3, 0.7])
-    sites = eo.evaluators.p_median(city, units).sites
-    response = eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
+    f, city, u = ready.ems_service(), eo.datasets.load_st_paul(), np.array([0.6, 0.5, 0.0, 0.3, 0.7])
+
+    def response(units, load):
+        sites = eo.evaluators.p_median(city, units).sites
+        return eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
+
     burden = u**ready.POWERS @ ready.BURDENS
-    slow = eo.evaluators.p_median(city, 7).sites
-    at_first = eo.evaluators.approximate_hypercube(city.scaled(1.25**2), slow).mean_response + 1.0
-    assert f(u) == pytest.approx(at_first - response - burden, abs=2e-3)
+    at_first = response(7, 1.25**2) + 1.0
+    assert f(u) == pytest.approx(at_first - response(10, 1.1 * 0.9) - burden, abs=2e-3)
     relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + ready.BURDENS[2] - f(u)
     assert 0.1 < relocated < 0.6
 
@@ -227,21 +217,14 @@ def test_the_ems_service_is_the_evaluators():
 @needs_plant
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
-    path = ready.locate.find_data("plant_growth/gp_leaf_dict.p")
-    raw = pickles.read_arrays(path)
+    raw = pickles.read_arrays(ready.locate.find_data("plant_growth/gp_leaf_dict.p"))
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
-    softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]
-
-    def kernel(A, B):
-        return softplus[0] * np.exp(-0.5 * (((A[:, None] - B) / softplus[1]) ** 2).sum(axis=2))
-
-    K = kernel(Z, Z) + 1e-6 * np.eye(464)
-    u = np.linalg.cholesky(K) @ q
-    points = np.random.default_rng(0).random((50, 5))
-    low, high = ready.PLANT_RANGES.T
-    expected = kernel(low + (high - low) * points, Z) @ np.linalg.solve(K, u)
-    f = ready.plant()
+    variance, scales = (np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales"))
+    kernel = lambda A, B: variance * np.exp(-0.5 * (((A[:, None] - B) / scales) ** 2).sum(axis=2))
+    K, (low, high) = kernel(Z, Z) + 1e-6 * np.eye(464), ready.PLANT_RANGES.T
+    points, f = np.random.default_rng(0).random((50, 5)), ready.plant()
+    expected = kernel(low + (high - low) * points, Z) @ np.linalg.solve(K, np.linalg.cholesky(K) @ q)
     np.testing.assert_allclose(f(points), expected, rtol=0, atol=1e-6)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-8)
     assert ready.PLANT_WORST < f(points).min() < f(points).max() < f.best_value

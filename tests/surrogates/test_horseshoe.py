@@ -37,12 +37,8 @@ def test_geweke_joint_distribution(n, D, counted, monkeypatch):
     rng = np.random.default_rng(11)
     X, prior = rng.standard_normal((n, D)), (3.0, 2.0)
     monkeypatch.setattr(horseshoe, "NOISE_PRIOR", (prior[0] + (counted - n) / 2, prior[1]))
-
-    def inverse_gamma(scale):
-        return scale / rng.standard_gamma(0.5, np.shape(scale))
-
-    def observe(coef, noise):
-        return X @ coef + np.sqrt(noise) * rng.standard_normal(n)
+    inverse_gamma = lambda scale: scale / rng.standard_gamma(0.5, np.shape(scale))
+    observe = lambda coef, noise: X @ coef + np.sqrt(noise) * rng.standard_normal(n)
 
     def from_prior():
         noise = prior[1] / rng.standard_gamma(prior[0])

@@ -66,6 +66,7 @@ def test_standardized_model_predicts_as_the_model_on_the_data_given():
     X, y = np.hstack([rng.integers(0, 2, (20, 4)), np.ones((20, 1))]), 50 + rng.standard_normal(20)
     data, coef = standardize(X, y), rng.standard_normal(5)
     assert data.X.std(axis=0) == pytest.approx([1, 1, 1, 1, 0])
+    assert (data.y.mean(), data.y.std()) == pytest.approx((0, 1))
     assert (X - X.mean(axis=0)) @ data.coefficients(coef) == pytest.approx(data.scale * (data.X @ coef))
 
 

@@ -286,6 +286,8 @@ def test_bad_options_are_refused():
         refused(message, bocvs, **{"problem": random_problem(0), "budget": 5, "rng": 0, **options})
     learner, play = UCBCVS(random_problem(0), rng=0), Play([0.5] * 3, 1.0, 0.1)
     refused("`budget` must be finite", UnknownCost, learner.problem)
+    refused("`budget`.*-1", UnknownCost, learner.problem, budget=-1)
+    refused("`alpha`.*5", UnknownCost, learner.problem, budget=5, alpha=5)
     refused("There is no recommendation yet", learner.recommend)
     refused("`i` must be a whole number from 0 to 3", learner.tell, 9, [0.5], play)
     refused(r"`x` must have shape \(1,\) for set 0", learner.tell, 0, [0.5] * 2, play)

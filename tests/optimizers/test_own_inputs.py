@@ -43,6 +43,7 @@ def test_named_inputs_of_all_kinds(method, tmp_path):
     assert training(**run.x) == run.fun == run.history["value"].min()
     assert run.history.loc[run.history["value"].idxmin(), [*INPUTS]].to_dict() == run.x
     assert not run.history[[*INPUTS]].duplicated().any()
+    assert "'solver': '" in repr(run)
     cut(file, 20)
     assert same(eo.minimize(training, **options), run)
 

@@ -64,7 +64,13 @@ def same(one, other):
 
 
 def evaluations_on_file(file):
-    return [json.loads(line)["value"] for line in file.read_text().splitlines()[1:]]
+    """Return the numbers of the evaluations in a checkpoint, in the order of its lines."""
+    return [json.loads(line)["evaluation"] for line in file.read_text().splitlines()[1:]]
+
+
+def cut(file, lines):
+    """Leave the first lines of a checkpoint, as if the run had been cut off."""
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:lines]))
 
 
 def half(x):

@@ -1,10 +1,12 @@
 """Learners of control problems: bounds against direct averages, Algorithm 1, budgets, resuming, bad input."""
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from _known_model import Hyperparameters, KnownModel
+from differences import slopes_of
 from refusals import refused
 
 import emsopt as eo
@@ -25,10 +27,7 @@ def random_problem(seed, costs=(0.05, 0.1, 0.2, 0.5), marginals=None):
     rng = np.random.default_rng(seed)
     waves = rng.standard_normal((800, 3)) / KNOWN.lengthscales
     phases, weights = rng.uniform(0, 2 * np.pi, 800), rng.standard_normal(800) * np.sqrt(2 / 800)
-
-    def function(u):
-        return np.cos(u @ waves.T + phases) @ weights
-
+    function = lambda u: np.cos(u @ waves.T + phases) @ weights
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 13)] * 3), axis=-1).reshape(-1, 3)
     best = grid[np.argmax(function(grid))]
     f = Problem("draw", function, [(0, 1)] * 3, "max", float(function(best[None])[0]), best)
@@ -54,53 +53,44 @@ def informed(learner):
     return learner
 
 
-@pytest.mark.parametrize(
-    ("i", "kind"), [(0, "upper"), (0, "mean"), (1, "lower"), (2, "upper"), (3, "lower"), (3, "upper")]
-)
+@pytest.mark.parametrize(("i", "kind"), [(0, "upper"), (0, "mean"), (1, "lower"), (2, "upper"), (3, "lower")])
 def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind, i):
     """Rough ones have the root of the mean variance: by Jensen's inequality no nearer to the mean than E[u] is."""
     problem = random_problem(1)
-    model = told(problem, 25)
+    model, controlled = told(problem, 25), list(problem.control_sets[i])
     assert type(model.process.kernel) is SquaredExponential
     assert len(model.process.kernel.length_scale) == 3
-    bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
-    x = np.random.default_rng(2).random((3, len(controlled)))
-    (values, slopes), (approximate, rough_slopes) = bound(x), bound.approximate(x)
+    bound, x = model.bound(i, kind), np.random.default_rng(2).random((3, len(controlled)))
     weight = {"upper": 2, "mean": 0, "lower": -2}[kind]
+    values, approximate = (function(x)[0] for function in (bound, bound.approximate))
     for k, row in enumerate(x):
         points = problem.nodes(64).copy()
         points[:, controlled] = row
-        mean = model.bound(i, "mean")(row[None])[0][0]
-        variance = model.process.predict(points, model.prior)[1]
+        mean, variance = model.bound(i, "mean")(row[None])[0][0], model.process.predict(points, model.prior)[1]
         assert values[k] == pytest.approx(mean + weight * np.sqrt(variance).mean(), abs=1e-7)
         assert approximate[k] == pytest.approx(mean + weight * np.sqrt(variance.mean()), abs=1e-7)
     assert (np.sign(weight) * (approximate - values) >= -1e-9).all()
     if i == 3:  # nothing is left to chance
         np.testing.assert_allclose(approximate, values, atol=1e-9)
-    for function, given in ((bound, slopes), (bound.approximate, rough_slopes)):
-        shifts = 1e-5 * np.eye(len(controlled))
-        numeric = np.column_stack([(function(x + h)[0] - function(x - h)[0]) / 2e-5 for h in shifts])
-        np.testing.assert_allclose(given, numeric, rtol=1e-3, atol=1e-4)
+    for function in (bound, bound.approximate):
+        numeric = slopes_of(lambda x, function=function: function(x)[0], x, 1e-5)
+        np.testing.assert_allclose(function(x)[1], numeric, rtol=1e-3, atol=1e-4)
 
 
 def test_searches_find_the_best_of_a_grid():
     problem = random_problem(3)
-    model = told(problem, 30)
-    axis = np.linspace(0, 1, 41)
+    model, axis = told(problem, 30), np.linspace(0, 1, 41)
     grids = axis[:, None], np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    for i, grid in enumerate(grids):
-        for kind in ("upper", "lower"):
-            bound = model.bound(i, kind)
-            value, x = model.best(i, kind)
-            assert value == pytest.approx(bound(x[None])[0][0])
-            assert value >= bound(grid)[0].max() - 0.01
-    learner, rng = informed(UnknownCost(problem, rng=0, budget=2.0)), np.random.default_rng(0)
-    cases = set()
+    best_of_grid = lambda bound, i, x: bound(x[None])[0][0] >= bound(grids[i])[0].max() - 0.01
+    for i, kind in ((0, "upper"), (0, "lower"), (1, "upper"), (1, "lower")):
+        bound, (value, x) = model.bound(i, kind), model.best(i, kind)
+        assert value == pytest.approx(bound(x[None])[0][0])
+        assert best_of_grid(bound, i, x)
+    learner, rng, cases = informed(UnknownCost(problem, rng=0, budget=2.0)), np.random.default_rng(0), set()
     for _ in range(20):
         i, x = learner.ask()
         if i < 2 and learner.plays:
-            bound = learner.model.bound(i, "upper")
-            assert bound(x[None])[0][0] >= bound(grids[i])[0].max() - 0.01
+            assert best_of_grid(learner.model.bound(i, "upper"), i, x)
             cases.add((learner.phase, len(x)))
         learner.tell(i, x, problem.play(i, x, rng=rng))
     assert cases == {("explore", 2), ("exploit", 2)}
@@ -125,23 +115,23 @@ def test_hyperparameters_are_estimated_ever_more_rarely():
 def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
     """Bounds of other hyperparameters are no bounds: after a fit only the set whose turn it is has one."""
     problem, rng = eo.problems.hill_control(), np.random.default_rng(1)
-    learner, anew, fits = UnknownCost(problem, budget=60, rng=0), 0, 0
+    learner, anew, fits = UnknownCost(problem, budget=60, rng=0), 0, 1
     for _ in range(14):
         i, x = learner.ask()
-        if learner.model.fits > max(fits, 1):
+        if learner.model.fits > fits:
             assert np.flatnonzero(np.isfinite(learner.upper)).tolist() == [i]
             anew += 1
-        fits = learner.model.fits
+        fits = max(learner.model.fits, 1)
         learner.tell(i, x, problem.play(i, x, rng=rng))
     assert anew > 2
 
 
-def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
-    seen, horizons = [], set()
+def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below(claim):
+    alphas, horizons = [], set()
 
     def note(learner):
         if learner.phase == "exploit":
-            seen.append((len(learner.plays) - 1 - learner._explored, learner.alpha))
+            alphas.append((len(learner.plays) - 1 - learner._explored, learner.alpha))
             radius = np.sqrt(2 * np.log(learner.horizon) / learner.counts)
             expected = np.maximum(learner.paid / learner.counts - radius, 0)
             np.testing.assert_allclose(learner.cost_bounds(), expected)
@@ -149,25 +139,21 @@ def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
         return len(learner.plays) == 45
 
     history = bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False).history
-    assert len(seen) > 6
-    assert [alpha for _, alpha in seen] == [0.1 * 0.5 ** (k // 3) for k, _ in seen]
-    assert 0.6 * 8 - 1 < history.loc[history["phase"] == "explore", "cost"].sum() <= 0.6 * 8
-    explored = history[history["phase"] == "explore"].groupby("set")["cost"].mean()
-    assert list(horizons) == pytest.approx([8 / explored.min()])
+    assert len(alphas) > 6
+    assert [alpha for _, alpha in alphas] == [0.1 * 0.5 ** (k // 3) for k, _ in alphas]
+    explored = history[history["phase"] == "explore"]
+    assert 0.6 * 8 - 1 < explored["cost"].sum() <= 0.6 * 8
+    claim("bocvs", "Experiments, settings of the method", 100 * 0.6, 100, alphas[0][1])
+    assert list(horizons) == pytest.approx([8 / explored.groupby("set")["cost"].mean().min()])
 
 
 def test_costs_of_nothing_leave_a_finite_horizon():
     """A cost may be 0 by chance: T is not the budget over that."""
-    problem = random_problem(2)
-    learner = UnknownCost(problem, budget=20, rng=0, exploration=0.1)
-    rng = np.random.default_rng(0)
-    for price in (0.0, 0.5):
-        i, x = learner.ask()
-        learner.tell(i, x, Play(problem.play(i, x, rng=rng).point, 0.0, price))
-    learner.tell(*learner.ask(), Play(np.zeros(3), 0.0, 1.0))
+    learner = UnknownCost(random_problem(2), budget=20, rng=0, exploration=0.1)
+    for price in (0.0, 0.5, 1.0):
+        learner.tell(*learner.ask(), Play(np.zeros(3), 0.0, price))
     learner.ask()
-    assert learner.phase == "exploit"
-    assert learner.horizon == 40
+    assert (learner.phase, learner.horizon) == ("exploit", 40)
 
 
 def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
@@ -177,13 +163,10 @@ def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
     learner = UnknownCost(problem, budget=100, rng=0, exploration=0)
     for point in np.random.default_rng(0).random((30, 3)):
         learner.model.tell(point, problem.objective(point))
-    learner.counts[:] = 400
-    learner.paid[:] = 400 * problem.costs
+    learner.counts[:], learner.paid[:] = 400, 400 * problem.costs
     i, x = learner.ask()
-    assert i == 0
-    assert x[0] == pytest.approx(0.8, abs=0.05)
-    assert learner.feasible == [0, 2, 3]
-    learner.counts[:], learner.paid[:] = (5, 5 * problem.costs)  # every cost bound is 0: the largest bound decides
+    assert (i, x[0], learner.feasible) == (0, pytest.approx(0.8, abs=0.05), [0, 2, 3])
+    learner.counts[:], learner.paid[:] = 5, 5 * problem.costs  # every cost bound is 0: the largest bound decides
     largest = {k: learner.model.best(k, "upper")[0] for k in (0, 2, 3)}
     assert learner.ask()[0] == max(largest, key=largest.get) != 0, "though set 0 has the lowest mean cost"
     assert (learner.cost_bounds() == 0).all()
@@ -194,26 +177,19 @@ def test_learners_never_read_the_costs_but_the_one_that_must_know_them(method):
     known, hidden = random_problem(0), random_problem(0)
     vars(hidden).pop("costs")  # to read them is an AttributeError
     learner, rng = LEARNERS[method](hidden, rng=0, budget=4.0), np.random.default_rng(0)
-
-    def rounds():
+    reads = pytest.raises(AttributeError, match="costs") if method == "ucb-cvs" else nullcontext()
+    with reads:
         for _ in range(16):
             i, x = learner.ask()
             learner.tell(i, x, known.play(i, x, rng=rng))
-
-    if method == "ucb-cvs":
-        with pytest.raises(AttributeError, match="costs"):
-            rounds()
-        return
-    rounds()
-    assert learner.phase != "explore"
+        assert learner.phase != "explore"
 
 
 def test_ucb_cvs_plays_the_cheapest_close_set():
     problem = random_problem(3)
     for epsilon, wanted in ((lambda t: 0.0, 3), (lambda t: 1e9, 0), (lambda t: 1e9 if t > 3 else 0.0, 0)):
-        learner = informed(UCBCVS(problem, rng=0))
+        learner, rng = informed(UCBCVS(problem, rng=0)), np.random.default_rng(1)
         learner.epsilon = epsilon
-        rng = np.random.default_rng(1)
         for _ in range(4):
             i, x = learner.ask()
             learner.tell(i, x, problem.play(i, x, rng=rng))
@@ -225,103 +201,93 @@ def test_ucb_cvs_plays_the_cheapest_close_set():
 def test_budget_is_never_exceeded_and_the_seed_decides(method):
     problem = random_problem(5)
     first, again = (bocvs(problem, method, budget=1.6, rng=3, regret=False) for _ in range(2))
-    assert first.spent <= 1.6
     assert first.spent == pytest.approx(first.history["cost"].sum())
+    assert first.spent <= 1.6
     assert first.history["x"].tolist() == again.history["x"].tolist()
     assert first.message == "the next play does not fit into the budget"
     i = first.control_set
     assert first.set_name == problem.set_names[i]
     assert first.inputs == dict(zip([f"x{k + 1}" for k in problem.control_sets[i]], first.x.tolist(), strict=True))
-    assert repr(first).startswith(f"<ControlRun {method} on draw: control set {i} ({first.set_name}), x")
-
-
-def plays(n):
-    """Return a callback that ends a run after n plays."""
-    return lambda learner: len(learner.plays) == n
 
 
 def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     problem, path = random_problem(6), tmp_path / "run.jsonl"
-    whole = bocvs(problem, budget=3, rng=4, regret=False)
-    bocvs(problem, budget=3, rng=4, regret=False, checkpoint=path, callback=plays(9))
+    options = {"problem": problem, "budget": 3, "regret": False}
+    whole = bocvs(**options, rng=4)
+    bocvs(**options, rng=4, checkpoint=path, callback=lambda learner: len(learner.plays) == 9)
     with open(path, "ab") as file:
         file.write(b'{"play": 10, "set"')
-    resumed = bocvs(problem, budget=3, regret=False, checkpoint=path)
+    options["checkpoint"] = path
+    resumed = bocvs(**options)
     columns = ["play", "set", "x", "value", "cost", "spent", "phase"]
     assert resumed.history[columns].equals(whole.history[columns])
     assert resumed.control_set == whole.control_set
-    assert len(path.read_text().splitlines()) == 1 + len(whole.history)
-    refused("to another run: its seed is 4", bocvs, problem, budget=3, rng=5, checkpoint=path)
-    refused("its method is 'unknown-cost'", bocvs, problem, "ucb-psq", budget=3, checkpoint=path)
-    refused(r"its (worst|numbers) is", bocvs, random_problem(7), budget=3, checkpoint=path)
-    lines = path.read_text().splitlines()
-    row = json.loads(lines[1])
-    row["x"] = [0.123]
-    path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
+    head, first, *others = path.read_text().splitlines()
+    assert len(others) == len(whole.history) - 1
+    refused("to another run: its seed is 4", bocvs, **options, rng=5)
+    refused("its method is 'unknown-cost'", bocvs, **options, method="ucb-psq")
+    refused(r"its (worst|numbers) is", bocvs, **options | {"problem": random_problem(7)})
+
+    def change(play):
+        path.write_text("\n".join([head, json.dumps(json.loads(first) | play), *others]) + "\n")
+
+    change({"x": [0.123]})
     with pytest.warns(ResumeWarning, match="play 1 in the checkpoint .* continues with the stored steps"):
-        assert bocvs(problem, budget=3, checkpoint=path, regret=False).history["x"][0] == (0.123,)
+        assert bocvs(**options).history["x"][0] == (0.123,)
     for damage in ({"x": [0.1, 0.2]}, {"x": [7.0]}, {"set": 99}, {"point": [0.1]}, {"cost": -1.0}):
-        path.write_text("\n".join([lines[0], json.dumps(row | damage), *lines[2:]]) + "\n")
-        refused(r"line 2 of the checkpoint .* is damaged", bocvs, problem, budget=3, checkpoint=path)
+        change(damage)
+        refused(r"line 2 of the checkpoint .* is damaged", bocvs, **options)
 
 
 def test_why_a_run_ends():
-    problem = random_problem(7)
-
     def interrupt(learner):
         if len(learner.plays) == 3:
             raise KeyboardInterrupt
 
-    run = bocvs(problem, budget=5, rng=0, callback=interrupt, regret=False)
-    assert (run.plays, run.message) == (3, "interrupted")
-    run = bocvs(problem, budget=5, rng=0, callback=lambda learner: learner.spent > 1, regret=False)
-    assert run.message == "stopped by the callback"
-    run = bocvs(problem, budget=5, rng=0, time_limit=1e-9, regret=False)
-    assert (run.plays, run.message) == (1, "time limit of 1e-09 s reached")
+    for options, plays, message in (
+        ({"callback": interrupt}, 3, "interrupted"),
+        ({"callback": lambda learner: len(learner.plays) == 4}, 4, "stopped by the callback"),
+        ({"time_limit": 1e-9}, 1, "time limit of 1e-09 s reached"),
+    ):
+        run = bocvs(random_problem(7), budget=5, rng=0, regret=False, **options)
+        assert (run.plays, run.message) == (plays, message)
 
 
 def test_regrets_are_those_of_the_definition():
     problem = eo.problems.hill_control()
-    run = bocvs(problem, "ucb-psq", budget=3, rng=1, alpha=0.2)
-    solved, history = problem.solved(), run.history
+    history = bocvs(problem, "ucb-psq", budget=3, rng=1, alpha=0.2).history
+    solved, costs = problem.solved(), problem.costs[history["set"]]
     optimum = solved.expected(2, solved.set_points[2], NODES)
     expected = np.array([problem.expected(i, x, NODES) for i, x in zip(history["set"], history["x"], strict=True)])
-    np.testing.assert_allclose(history["expected"], expected)
-    np.testing.assert_allclose(history["quality_regret"], np.cumsum(0.8 * optimum - expected))
-    np.testing.assert_allclose(history["simple_regret"], optimum - np.maximum.accumulate(expected))
-    above = np.maximum(problem.costs[history["set"]] - problem.costs[solved.target(0.2)], 0)
-    np.testing.assert_allclose(history["cost_regret"], np.cumsum(above))
-    weighted = np.cumsum(problem.costs[history["set"]] * (optimum - expected))
-    np.testing.assert_allclose(history["weighted_regret"], weighted)
-    stricter = with_regret(history, problem, 0.0)
-    assert (stricter["quality_regret"] > history["quality_regret"]).all()
+    for name, wanted in (
+        ("expected", expected),
+        ("quality_regret", np.cumsum(0.8 * optimum - expected)),
+        ("simple_regret", optimum - np.maximum.accumulate(expected)),
+        ("cost_regret", np.cumsum(np.maximum(costs - problem.costs[solved.target(0.2)], 0))),
+        ("weighted_regret", np.cumsum(costs * (optimum - expected))),
+    ):
+        np.testing.assert_allclose(history[name], wanted)
+    assert (with_regret(history, problem, 0.0)["quality_regret"] > history["quality_regret"]).all()
     cheap = history.assign(set=0, x=[x[:1] for x in history["x"]])
     assert problem.costs[0] < problem.costs[solved.target(0.0)]
     assert (with_regret(cheap, problem, 0.0)["cost_regret"] == 0).all()  # what plays cost less is no gain
 
 
-OPTIONS = [
-    ({"method": "best"}, "`method` must be one of 'unknown-cost', 'ucb-psq'"),
-    ({"budget": 0}, "`budget` must be a number above 0"),
-    ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
-    ({"alpha": 1.0}, "`alpha` must be a fraction"),
-    ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
-    ({"bta": 2}, "'unknown-cost' takes no option 'bta'. Its options are exploration, halving"),
-    ({"problem": eo.problems.hartmann6()}, r"must be an emsopt\.problems\.ControlProblem; got Problem"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), OPTIONS)
-def test_bad_options_are_refused(options, message):
-    refused(message, bocvs, **{"problem": random_problem(0), "budget": 5, "rng": 0, **options})
-
-
-def test_what_a_learner_is_given_must_fit_the_problem():
-    problem = random_problem(0)
-    learner, play = UCBCVS(problem, rng=0), Play([0.5] * 3, 1.0, 0.1)
-    refused("`budget` must be finite", UnknownCost, problem)
-    refused("`budget`.*-1", UnknownCost, problem, budget=-1)
-    refused("`alpha`.*5", UnknownCost, problem, budget=5, alpha=5)
+def test_bad_options_are_refused():
+    for options, message in (
+        ({"method": "best"}, "`method` must be one of 'unknown-cost', 'ucb-psq'"),
+        ({"budget": 0}, "`budget` must be a number above 0"),
+        ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
+        ({"alpha": 1.0}, "`alpha` must be a fraction"),
+        ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
+        ({"bta": 2}, "'unknown-cost' takes no option 'bta'. Its options are exploration, halving"),
+        ({"problem": eo.problems.hartmann6()}, r"must be an emsopt\.problems\.ControlProblem; got Problem"),
+    ):
+        refused(message, bocvs, **{"problem": random_problem(0), "budget": 5, "rng": 0, **options})
+    learner, play = UCBCVS(random_problem(0), rng=0), Play([0.5] * 3, 1.0, 0.1)
+    refused("`budget` must be finite", UnknownCost, learner.problem)
+    refused("`budget`.*-1", UnknownCost, learner.problem, budget=-1)
+    refused("`alpha`.*5", UnknownCost, learner.problem, budget=5, alpha=5)
     refused("There is no recommendation yet", learner.recommend)
     refused("`i` must be a whole number from 0 to 3", learner.tell, 9, [0.5], play)
     refused(r"`x` must have shape \(1,\) for set 0", learner.tell, 0, [0.5] * 2, play)

@@ -1,15 +1,14 @@
-"""`minimize`: what a run counts, why it stops, and what it refuses."""
+"""`minimize`: what a run counts, why it stops, how it resumes from a checkpoint, and what it refuses."""
 
 import signal
 
 import numpy as np
 import pytest
-from own_functions import BUDGET, CHEAP, noisy, same
+from own_functions import BUDGET, CHEAP, cut, evaluations_on_file, noisy, same
 from refusals import refused
 
 import emsopt as eo
-from emsopt.errors import InputError
-from emsopt.optimizers import RandomSearch
+from emsopt.optimizers import METHODS, Genetic, RandomSearch
 from emsopt.optimizers.deployments._base import Optimizer
 
 
@@ -25,25 +24,24 @@ def test_a_run_is_its_history(objective, method):
     assert history["best"].equals(history["value"].cummin())
     assert history["seconds"].is_monotonic_increasing
     assert run.fun == history["value"].min() == objective(run.x)
-    assert "budget" in run.message
+    assert run.message == f"budget of {BUDGET} evaluations used"
 
 
 @pytest.mark.parametrize("method", CHEAP)
 def test_rng_decides_everything(city, objective, method):
     for problem in (objective, noisy(city)):
-        one, again, other = (eo.minimize(problem, method, budget=15, rng=seed) for seed in (1, 1, 2))
+        seeds = 1, 1, 2, np.random.default_rng(7), np.random.default_rng(7)
+        one, again, other, *drawn = (eo.minimize(problem, method, budget=15, rng=seed) for seed in seeds)
         assert same(one, again)
+        assert same(*drawn)
         assert not same(one, other)
-    generators = [np.random.default_rng(7), np.random.default_rng(7)]
-    assert same(*(eo.minimize(objective, method, budget=5, rng=rng) for rng in generators))
 
 
 @pytest.mark.parametrize("method", CHEAP)
 def test_the_whole_space_is_seen_and_the_optimum_proven(city, method):
-    space = eo.DeploymentSpace(city, 3, colocation=2)
-    objective = eo.Objective(city, space, "exact")
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=2), "exact")
     run = eo.minimize(objective, method, budget=10_000, rng=0)
-    everything = eo.evaluators.evaluate_all(city, space, "exact")
+    everything = eo.evaluators.evaluate_all(city, objective.space, "exact")
     assert run.nfev == objective.space.count == len(everything.values)
     assert run.fun == pytest.approx(everything.values.min(), abs=1e-12)
     assert "optimum" in run.message
@@ -69,20 +67,15 @@ class Interrupted(eo.Objective):
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_returns_what_was_found(city, objective, tmp_path):
-    file = tmp_path / "run.jsonl"
-    run = eo.minimize(Interrupted(city, 4, "approximate"), "genetic", budget=BUDGET, rng=0, checkpoint=file)
-    full = eo.minimize(objective, "genetic", budget=BUDGET, rng=0)
+    options = {"method": "genetic", "budget": BUDGET, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    interrupted = Interrupted(city, 4, "approximate")
+    run, full = eo.minimize(interrupted, **options), eo.minimize(objective, "genetic", budget=BUDGET, rng=0)
     assert (run.nfev, run.message) == (5, "interrupted")
     assert run.history["value"].tolist() == full.history["value"][:5].tolist()
-    assert same(eo.minimize(objective, "genetic", budget=BUDGET, rng=0, checkpoint=file), full)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_before_the_first_value_is_an_interrupt(city):
-    objective = Interrupted(city, 4, "approximate")
-    objective.at = 1
-    with pytest.raises(KeyboardInterrupt):
-        eo.minimize(objective, "random", budget=3)
+    assert same(eo.minimize(objective, **options), full)
+    interrupted.at = interrupted.evaluations + 1
+    with pytest.raises(KeyboardInterrupt):  # before the first value
+        eo.minimize(interrupted, "random", budget=3)
 
 
 def test_the_bar_shows_the_best_value(objective, capsys):
@@ -130,15 +123,13 @@ def test_tell_takes_any_allowed_deployment_and_nothing_else(objective):
     optimizer.tell([3, 1, 0, 2], 5.0)
     optimizer.tell([4, 5, 6, 7], np.float32(4.0))
     assert [x.tolist() for x in optimizer.sites] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert optimizer.values == [5.0, 4.0]
     assert optimizer.best[0].tolist() == [4, 5, 6, 7]
     for sites in ([0, 1, 2], [0, 0, 1, 2], [0, 1, 2, 99]):
-        with pytest.raises(InputError):
-            optimizer.tell(sites, 1.0)
+        refused("deployment|sites|units", optimizer.tell, sites, 1.0)
     for value in ("low", [1.0, 2.0]):
         refused("`value` must be a number or an array of one number; got", optimizer.tell, [0, 1, 2, 4], value)
     optimizer.withdraw([3, 1, 0, 2])  # its value is known
-    assert len(optimizer.sites) == len(optimizer.values) == len(optimizer.taken) == 2
+    assert len(optimizer.sites) == len(optimizer.taken) == 2
     for value in (np.nan, np.inf):
         optimizer.tell([0, 1, 2, 4], value)
     assert optimizer.values == [5.0, 4.0]
@@ -162,3 +153,84 @@ def test_noise_is_fresh_in_each_evaluation(city):
     run = eo.minimize(objective, "random", budget=5, rng=0)
     assert run.nfev == objective.evaluations == 5
     assert run.history["value"].is_unique
+
+
+# -- checkpoints
+
+
+def test_a_checkpoint_changes_nothing_and_can_be_extended(objective, tmp_path):
+    file = tmp_path / "run.jsonl"
+    full, options = eo.minimize(objective, "genetic", budget=BUDGET, rng=0), {"method": "genetic", "checkpoint": file}
+    assert same(eo.minimize(objective, **options, budget=BUDGET, rng=0), full)
+    before, content = objective.evaluations, file.read_bytes()
+    for seed in ({"rng": 0}, {}):  # the seed is on file
+        assert same(eo.minimize(objective, **options, budget=BUDGET, **seed), full)
+    assert (objective.evaluations, file.read_bytes()) == (before, content)
+    longer = eo.minimize(objective, **options, budget=BUDGET + 5)
+    assert objective.evaluations == before + 5
+    assert same(longer, eo.minimize(objective, "genetic", budget=BUDGET + 5, rng=0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_cut_off_resumes_to_the_same_result(objective, method, tmp_path):
+    options = {"method": method, "budget": 23, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    full = eo.minimize(objective, **options)
+    cut(options["checkpoint"], 23)
+    assert same(eo.minimize(objective, **options), full)
+    assert len(evaluations_on_file(options["checkpoint"])) == 23
+
+
+def test_a_file_cut_anywhere_resumes(city, tmp_path):
+    """Whatever a kill leaves of the last line: cut there at every ninth byte, and in the rest here and there."""
+    objective, file = noisy(city), tmp_path / "run.jsonl"
+    full = eo.minimize(objective, "genetic", budget=4, rng=0, checkpoint=file)
+    content = file.read_bytes()
+    last = content[:-1].rfind(b"\n")
+    for end in (*range(0, last, 197), *range(last, len(content), 9), len(content) - 1):
+        file.write_bytes(content[:end])
+        objective.evaluations = 0
+        assert same(eo.minimize(objective, "genetic", budget=4, rng=0, checkpoint=file), full)
+        assert objective.evaluations == 4 - max(0, content[:end].count(b"\n") - 1)  # less the header
+        assert evaluations_on_file(file) == [1, 2, 3, 4]
+        assert file.read_bytes().endswith(b"\n")
+
+
+def test_time_already_spent_counts(timed, tmp_path):
+    options = {"rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    eo.minimize(timed, "random", budget=5, **options)
+    more = eo.minimize(timed, "random", budget=10, time_limit=7.5, **options)
+    assert more.history["seconds"].tolist() == list(range(1, 9))
+    again = eo.minimize(timed, "random", budget=10, time_limit=2.5, **options)
+    assert (again.nfev, again.message) == (3, "time limit of 2.5 s reached")
+
+
+def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
+    options = {"objective": objective, "method": "random", "budget": 5, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    eo.minimize(**options)
+    content = options["checkpoint"].read_bytes()
+    others = {
+        "seed": {"rng": 1},
+        "method": {"method": "genetic"},
+        "city": {"objective": eo.Objective(city.scaled(1.01), 4, "approximate")},
+        "units": {"objective": eo.Objective(city, 5, "approximate")},
+        "metric": {"objective": eo.Objective(city, 4, "approximate", ("late", 5.0))},
+        "evaluator": {"objective": eo.Objective(city, 4, "exact")},
+        "options": {"objective": eo.Objective(city, 4, "approximate", capacity="queue")},
+        "capacities": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, closed=[0]), "approximate")},
+        "pinned": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, pinned=[0]), "approximate")},
+    }
+    for key, other in others.items():
+        refused(f"belongs to another run: its {key} is", eo.minimize, **options | other)
+    assert options["checkpoint"].read_bytes() == content
+    times = city.travel_times.tolist(), 1.0, city.service_times.tolist()
+    again = eo.City(city.arrival_rates.tolist(), *times, name="another")  # built again: its name does not matter
+    assert eo.minimize(**options | {"objective": eo.Objective(again, 4, "approximate")}).nfev == 5
+
+
+def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
+    options = {"budget": 30, "checkpoint": tmp_path / "run.jsonl"}
+    full = eo.minimize(objective, Genetic(objective, rng=0), **options)
+    assert same(eo.minimize(objective, Genetic(objective, rng=0), **options), full)
+    for other in (Genetic(objective, rng=1), eo.optimizers.SparBL(objective, sweeps=5, rng=0)):
+        message = r"its (rng|method|settings) is .* Resume with the same problem, method, options"
+        refused(message, eo.minimize, objective, other, **options)

@@ -6,7 +6,6 @@ from own_functions import BOX, FEW, bowl, inside, recorded, same
 from refusals import refused
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer
 
 
@@ -37,48 +36,42 @@ def test_known_points_cost_nothing(method, tmp_path):
     """They are learned from, are not evaluated again, and the best of them may be the answer."""
     X = np.random.default_rng(0).random((12, 2))
     y, seen, file = [bowl(x) for x in X], [], tmp_path / "run.jsonl"
-    run = eo.minimize(recorded(seen), method, bounds=BOX, budget=6, rng=0, initial=(X, y), checkpoint=file)
+    options = {"method": method, "bounds": BOX, "budget": 6, "rng": 0}
+    run = eo.minimize(recorded(seen), **options, initial=(X, y), checkpoint=file)
     assert len(seen) == run.nfev == len(run.history) == 6
     assert not set(seen) & set(map(tuple, X.tolist()))
     assert run.history["best"].max() <= min(y)
-    assert same(eo.minimize(bowl, method, bounds=BOX, budget=6, rng=0, initial=list(zip(X, y, strict=True))), run)
-    assert same(eo.minimize(bowl, method, bounds=BOX, budget=6, rng=0, initial=(X, y), checkpoint=file), run)
-    with pytest.raises(InputError, match="belongs to another run: its initial is"):
-        eo.minimize(bowl, method, bounds=BOX, budget=6, rng=0, checkpoint=file)
-    best = eo.minimize(bowl, method, bounds=BOX, budget=3, rng=0, initial=[([0.3, 0.3], 0.0)])
+    pairs = [(x, [value]) for x, value in zip(X, y, strict=True)]  # a value may be an array of one number
+    assert same(eo.minimize(bowl, **options, initial=pairs), run)
+    assert same(eo.minimize(bowl, **options, initial=(X, y), checkpoint=file), run)
+    refused("belongs to another run: its initial is", eo.minimize, bowl, **options, checkpoint=file)
+    best = eo.minimize(bowl, **options, initial=[([0.3, 0.3], 0.0)])
     assert (best.x.tolist(), best.fun) == ([0.3, 0.3], 0.0)
-
-
-NAMED = {"a": (0, 1), "b": (0, 1)}
-
-
-def tilted(a, b):
-    return a + 2 * b
 
 
 def test_a_run_starts_from_an_earlier_one(tmp_path):
     """However it is given: as itself or its rows; its failures are known, too."""
-    fails = lambda a, b: np.nan if a < 0.5 else tilted(a, b)
-    one = eo.minimize(fails, "random", bounds=NAMED, budget=12, rng=0)
+    named = {"a": (0, 1), "b": (0, 1)}
+    fails = lambda a, b: np.nan if a < 0.5 else a + 2 * b
+    one = eo.minimize(fails, "random", bounds=named, budget=12, rng=0)
     assert one.history["value"].isna().any()
-    options = {"bounds": dict(reversed(NAMED.items())), "budget": 4, "rng": 1}
+    options = {"bounds": dict(reversed(named.items())), "budget": 4, "rng": 1}
     known = one.history[["a", "b"]].to_dict("records"), one.history["value"].tolist()
     runs = [eo.minimize(fails, **options, initial=initial) for initial in (one, known)]
     assert same(runs[1], runs[0])
     for _ in range(2):
         assert same(eo.minimize(fails, **options, initial=one, checkpoint=tmp_path / "run.jsonl"), runs[0])
-    seen = one.history[["a", "b"]].to_records(index=False).tolist()
-    assert not set(seen) & set(runs[0].history[["a", "b"]].to_records(index=False).tolist())
+    seen, again = (run.history[["a", "b"]].to_records(index=False).tolist() for run in (one, runs[0]))
+    assert not set(seen) & set(again)
     assert runs[0].fun <= one.fun
-    plain = eo.minimize(bowl, "random", bounds=BOX, budget=12, rng=0)
-    pairs = list(zip(plain.history["x"], plain.history["value"], strict=True))
-    for initial in (plain, pairs):
-        assert eo.minimize(bowl, "random", bounds=BOX, budget=1, rng=0, initial=initial).fun <= plain.fun
+    options = {"method": "random", "bounds": BOX, "rng": 0}
+    plain = eo.minimize(bowl, **options, budget=12)
+    assert eo.minimize(bowl, **options, budget=1, initial=plain).fun <= plain.fun
     for nothing in ([], ([], [])):
-        assert same(eo.minimize(bowl, "random", bounds=BOX, budget=12, rng=0, initial=nothing), plain)
-    largest = eo.maximize(bowl, "random", bounds=BOX, budget=5, rng=0)
+        assert same(eo.minimize(bowl, **options, budget=12, initial=nothing), plain)
+    largest = eo.maximize(bowl, **options, budget=5)
     with pytest.warns(UserWarning, match="the sense 'max', but this one has 'min'"):
-        run = eo.minimize(bowl, "random", bounds=BOX, budget=1, rng=1, initial=largest)
+        run = eo.minimize(bowl, **options | {"rng": 1}, budget=1, initial=largest)
     assert run.fun <= largest.history["value"].min()
 
 
@@ -108,23 +101,27 @@ def test_bad_starts_are_refused():
         ({"initial": [[0.5, 0.5]]}, r"`initial\[0\]` must have shape"),
         ({"initial": [([0.5, 0.5], "low")]}, r"`initial\[0\]`: the value must be a number; got 'low'"),
         ({"initial": ([[0.1, 0.2]], [1.0, 2.0])}, "one value per candidate; got 1 candidates and 2 values"),
+        # a list holds pairs; only a tuple holds candidates and values
+        ({"bounds": [(0, 1)], "initial": [[[0.1], [0.5]], [0.7, 0.2]]}, r"`initial\[1\]` must have shape"),
         ({"bounds": {"a": (0, 1)}, "x0": {"b": 1}}, "`x0` must have the inputs a; got b"),
         ({"bounds": {"a": Categorical(["u", "v"])}, "x0": {"a": "w"}}, r"`x0`: a must be one of \('u', 'v'\); got 'w'"),
+        ({"bounds": {"a": (0, 1)}, "x0": ["high"]}, r"got 'high'\. As .* names, give a dict with the keys a"),
+        ({"constraints": lambda x: False}, "no feasible point was found: .* returned False at all of 10,000"),
         (
-            {"bounds": {"a": (0, 1)}, "x0": ["high"]},
-            r"got 'high'\. As the inputs have names, give a dict with the keys a",
+            {"constraints": lambda x: x[0] - 0.5},
+            r"must return True \(allowed\) or False; at .* it returned .* a compar",
         ),
+        ({"constraints": inside, "x0": [0.1, 0.1]}, r"satisfy the `constraints`; they return False at \[0\.1, 0\.1\]"),
     ):
-        refused(message, eo.minimize, bowl, **{"bounds": BOX, "budget": 3} | options)
+        refused(message, eo.minimize, bowl, **{"bounds": BOX, "budget": 3, "rng": 0} | options)
 
 
 def test_other_constraints_on_resuming_are_named_and_nothing_is_to_be_deleted(tmp_path):
     options = {"bounds": BOX, "budget": 9, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     first = eo.minimize(bowl, **options)
     content = options["checkpoint"].read_bytes()
-    with pytest.raises(InputError, match=r"evaluation 1 .* is not allowed in this run: .* return False at \[") as error:
-        eo.minimize(bowl, **options, constraints=lambda x: bool(x[1] > 0.9))
-    assert "elete" not in str(error.value)
+    message = r"evaluation 1 .* is not allowed in this run: .* return False at \[((?!elete).)*$"
+    refused(message, eo.minimize, bowl, **options, constraints=lambda x: bool(x[1] > 0.9))
     assert options["checkpoint"].read_bytes() == content
     assert same(eo.minimize(bowl, **options), first)
 
@@ -137,15 +134,7 @@ def test_the_best_point_on_the_border_of_constraints_is_found():
     assert min(map(sum, seen)) >= 1.2
 
 
-def test_constraints_that_nothing_satisfies_are_named():
-    with pytest.raises(InputError, match=r"no feasible point was found: `constraints` returned False at all of 10,000"):
-        eo.minimize(bowl, bounds=BOX, constraints=lambda x: False, budget=3, rng=0)
-    with pytest.raises(
-        InputError, match=r"must return True \(allowed\) or False; at .* it returned .* Return a compar"
-    ):
-        eo.minimize(bowl, bounds=BOX, constraints=lambda x: x[0] - 0.5, budget=3, rng=0)
-    with pytest.raises(InputError, match=r"must satisfy the `constraints`; they return False at \[0\.1, 0\.1\]"):
-        eo.minimize(bowl, bounds=BOX, constraints=inside, budget=3, x0=[0.1, 0.1])
+def test_all_points_that_constraints_allow_are_evaluated():
     whole = {"bounds": [Integer(0, 4)] * 2, "constraints": lambda x: bool(x.sum() == 4)}
     run = eo.minimize(lambda x: x[0], **whole, budget=99, rng=0)
     assert (run.nfev, run.x.tolist()) == (5, [0.0, 4.0])

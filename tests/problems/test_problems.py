@@ -7,8 +7,7 @@ from math import cos, e, exp, pi, sin, sqrt
 import numpy as np
 import pytest
 from refusals import refused
-from scipy.optimize import differential_evolution, minimize, rosen
-from scipy.stats import qmc
+from scipy.optimize import differential_evolution, rosen
 
 import emsopt as eo
 
@@ -35,25 +34,9 @@ def test_optimum_is_the_published_one(name):
     assert f.best_value == pytest.approx(value, abs=6e-5)
     np.testing.assert_allclose(f.best_x, x, atol=1e-4)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_optimum_is_reached_by_a_solver_and_not_passed(name):
-    """From the best few of many quasi-random points; Ackley and Levy, all ripples, by differential evolution."""
-    f = getattr(eo.problems, name)()
-    low, high = f.bounds.T
-    if name in ("ackley6", "levy6"):
-        options = {"vectorized": True, "updating": "deferred", "rng": 0, "maxiter": 300, "tol": 0, "atol": 1e-8}
-        found = differential_evolution(lambda x: f(x.T), f.bounds, **options).fun
-    else:
-        starts = qmc.scale(qmc.Sobol(f.dimension, rng=0).random(2048), low, high)
-        starts = starts[np.argsort(f(starts))[:5]]
-        options = {"ftol": 1e-15, "gtol": 1e-9}
-        found = min(minimize(f, x, bounds=f.bounds, method="L-BFGS-B", options=options).fun for x in starts)
-    assert found == pytest.approx(f.best_value, abs=2e-6)
-    assert found > f.best_value - 1e-9
-    values = f(np.random.default_rng(1).uniform(low, high, (20_000, f.dimension)))
-    assert values.min() > f.best_value
+    values = f(np.random.default_rng(1).uniform(*f.bounds.T, (20_000, f.dimension)))
+    near = f(np.clip(f.best_x + 1e-4 * np.random.default_rng(2).normal(size=(1000, f.dimension)), *f.bounds.T))
+    assert min(values.min(), near.min()) > f.best_value - 1e-9
 
 
 def test_the_paper_s_example_is_at_its_top_where_the_slope_is_zero():
@@ -67,30 +50,30 @@ def test_the_paper_s_example_is_at_its_top_where_the_slope_is_zero():
 
 
 def test_values_equal_the_formulas_written_out():
-    f = eo.problems
-    assert f.forrester()([0.3]) == pytest.approx((6 * 0.3 - 2) ** 2 * sin(12 * 0.3 - 4), rel=1e-13)
-    assert f.goldstein_price()([0, 0]) == pytest.approx(600)
-    assert f.goldstein_price()([-0.6, -0.4]) == pytest.approx(30)  # a local minimum
-    assert f.goldstein_price()([1.8, 0.2]) == pytest.approx(84)  # another
-    assert f.six_hump_camel()([1, 1]) == pytest.approx(4 - 2.1 + 1 / 3 + 1)
-    assert f.six_hump_camel()(-f.six_hump_camel().best_x) == pytest.approx(f.six_hump_camel().best_value)
-    x = [0.3, -2.0, 1.5, 4.0]
-    assert f.rosenbrock4()(x) == pytest.approx(rosen(x), rel=1e-14)
-    x = np.array([0.5, -1, 2, 3, -4, 5])
-    assert f.sphere6()(x) == 0.25 + 1 + 4 + 9 + 16 + 25
+    f, x = eo.problems, np.array([0.5, -1, 2, 3, -4, 5])
     ackley = -20 * exp(-0.2 * sqrt(sum(x**2) / 6)) - exp(sum(cos(2 * pi * v) for v in x) / 6) + 20 + e
-    assert f.ackley6()(x) == pytest.approx(ackley, rel=1e-14)
     w = [1 + (v - 1) / 4 for v in x]
     levy = sin(pi * w[0]) ** 2 + (w[5] - 1) ** 2 * (1 + sin(2 * pi * w[5]) ** 2)
     levy += sum((v - 1) ** 2 * (1 + 10 * sin(pi * v + 1) ** 2) for v in w[:5])
-    assert f.levy6()(x) == pytest.approx(levy, rel=1e-13)
-    centre = f.hartmann3()([0.3689, 0.1170, 0.2673])  # of the first bump, where the others all but vanish
-    others = [
+    bumps = [  # the others all but vanish at the centre of the first
         1.2 * exp(-(0.1 * 0.101**2 + 10 * 0.3217**2 + 35 * 0.4797**2)),
         3.0 * exp(-(3 * 0.2598**2 + 10 * 0.7562**2 + 30 * 0.2874**2)),
         3.2 * exp(-(0.1 * 0.3308**2 + 10 * 0.4573**2 + 35 * 0.6155**2)),
     ]
-    assert centre == pytest.approx(-1 - sum(others), rel=1e-12)
+    for problem, point, value in (
+        (f.forrester(), [0.3], (6 * 0.3 - 2) ** 2 * sin(12 * 0.3 - 4)),
+        (f.goldstein_price(), [0, 0], 600),
+        (f.goldstein_price(), [-0.6, -0.4], 30),  # a local minimum
+        (f.goldstein_price(), [1.8, 0.2], 84),  # another
+        (f.six_hump_camel(), [1, 1], 4 - 2.1 + 1 / 3 + 1),
+        (f.six_hump_camel(), -f.six_hump_camel().best_x, f.six_hump_camel().best_value),
+        (f.rosenbrock4(), [0.3, -2.0, 1.5, 4.0], rosen([0.3, -2.0, 1.5, 4.0])),
+        (f.sphere6(), x, 0.25 + 1 + 4 + 9 + 16 + 25),
+        (f.ackley6(), x, ackley),
+        (f.levy6(), x, levy),
+        (f.hartmann3(), [0.3689, 0.1170, 0.2673], -1 - sum(bumps)),
+    ):
+        assert problem(point) == pytest.approx(value, rel=1e-12), problem.name
 
 
 @pytest.mark.parametrize("name", [*NAMES, "sprinkler"])
@@ -107,17 +90,14 @@ def test_rows_are_evaluated_like_single_points(name):
 
 
 def test_noise_is_gaussian_reproducible_and_can_be_left_out():
-    f = eo.problems.hartmann3(noise_sd=0.3, rng=5)
-    x = np.full((4000, 3), 0.5)
+    (f, one_by_one), x = (eo.problems.hartmann3(noise_sd=0.3, rng=5) for _ in range(2)), np.full((4000, 3), 0.5)
     values = f(x)
     assert values.std() == pytest.approx(0.3, rel=0.05)
     assert values.mean() == pytest.approx(f.exact(x[0]), abs=0.02)
-    one_by_one = eo.problems.hartmann3(noise_sd=0.3, rng=5)
     np.testing.assert_allclose([one_by_one(row) for row in x[:5]], values[:5], rtol=1e-14)
     np.testing.assert_array_equal(replace(f, rng=5)(x), values)
     assert (replace(f, rng=6)(x) != values).all()
-    assert isinstance(f([0.5] * 3), float)
-    assert eo.problems.hartmann3()([0.5] * 3) == f.exact([0.5] * 3)
+    assert eo.problems.hartmann3()(x[0]) == f.exact(x[0])
 
 
 def test_sprinkler_gives_the_known_value(claim):
@@ -129,12 +109,10 @@ def test_sprinkler_gives_the_known_value(claim):
 @pytest.mark.parametrize(("output", "known"), [("range", 8.3358), ("consumption", 3.3073), ("speed", 19.8307)])
 def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
     f = eo.problems.sprinkler(output)
-    sign = -1 if f.sense == "max" else 1
-    assert f.best_value == pytest.approx(known, abs=5e-5)
-    assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-6)
-    low, high = f.bounds.T
+    sign, (low, high) = -1 if f.sense == "max" else 1, f.bounds.T[:, :, None]
+    assert (f.best_value, f(f.best_x)) == pytest.approx((known, f.best_value), abs=5e-5)
     options = {"vectorized": True, "updating": "deferred", "rng": 0, "popsize": 10, "maxiter": 300, "tol": 1e-8}
-    scaled = lambda u: sign * f((low[:, None] + u * (high - low)[:, None]).T)
+    scaled = lambda u: sign * f((low + u * (high - low)).T)
     run = differential_evolution(scaled, [(0, 1)] * 8, **options, polish=False)
     assert sign * run.fun == pytest.approx(f.best_value, abs=1e-4)
     assert run.fun >= sign * f.best_value - 1e-7

@@ -111,23 +111,20 @@ def test_left_out_predictions_equal_those_of_processes_without_the_point(data):
 
 def test_appended_point_equals_conditioning_anew(data):
     X, y, prior, elsewhere, prior_elsewhere = data
-    process = condition(KERNELS[0], X[:5], y[:5], prior[:5], noise_ratio=1e-4, amplitude=0.7)
+    options = {"noise_ratio": 1e-4, "amplitude": 0.7}
+    process, anew = (condition(KERNELS[0], X[:n], y[:n], prior[:n], **options) for n in (5, len(X)))
     for x, value, m in zip(X[5:], y[5:], prior[5:], strict=True):
         process = process.appended(x, value, m)
-    anew = condition(KERNELS[0], X, y, prior, noise_ratio=1e-4, amplitude=0.7)
     np.testing.assert_allclose(process.factor, anew.factor, atol=1e-9)
-    for got, expected in zip(
-        process.predict(elsewhere, prior_elsewhere), anew.predict(elsewhere, prior_elsewhere), strict=True
-    ):
-        np.testing.assert_allclose(got, expected, atol=1e-8)
+    got, expected = (each.predict(elsewhere, prior_elsewhere) for each in (process, anew))
+    np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
 BOXES = [SquaredExponential(0.7), Matern52(np.linspace(0.3, 1.2, 10)), Additive(np.linspace(0.3, 1.2, 10))]
 
 
-@pytest.mark.parametrize(
-    ("kernel", "amplitude"), [*zip([*KERNELS, *BOXES], (None, 1.0, None, None, None, None), strict=True)]
-)
+@pytest.mark.parametrize("kernel", [*KERNELS, *BOXES])
+@pytest.mark.parametrize("amplitude", [None, 1.0])
 def test_likelihood_gradient_matches_finite_differences(data, kernel, amplitude):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))
@@ -143,25 +140,24 @@ def test_fit_is_as_likely_as_scikit_learns(data):
     X, y, prior, *_ = data
     y = y + 0.2 * np.random.default_rng(1).normal(size=len(y))
     process = fit(RBF(1.0), X, y, prior, noise_ratio=1e-2, noise_ratio_bounds=(1e-5, 1.0))
-    peer = GaussianProcessRegressor(
-        ConstantKernel(1.0, (1e-3, 1e3)) * RBF(1.0) + WhiteKernel(1e-2, (1e-5, 1e1)),
-        alpha=0,
-        n_restarts_optimizer=3,
-        random_state=0,
-    ).fit(X, y - prior)
+    kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(1.0) + WhiteKernel(1e-2, (1e-5, 1e1))
+    peer = GaussianProcessRegressor(kernel, alpha=0, n_restarts_optimizer=3, random_state=0).fit(X, y - prior)
     assert process.log_likelihood == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-3)
 
 
 def test_fit_stays_within_bounds_and_beats_its_start(data):
     X, y, prior, *_ = data
-    kernel = DeploymentKernel(np.ones(10), gamma_bounds=(0.5, 1.5))
-    process = fit(kernel, X, y, prior, noise_ratio_bounds=(1e-4, 1e-2))
-    assert process.log_likelihood > condition(kernel, X, y, prior, noise_ratio=1e-4).log_likelihood + 1
-    assert process.kernel.weights.min() >= 1e-3 * (1 - 1e-9)
-    assert process.kernel.weights.max() <= 10 * (1 + 1e-9)
-    assert 0.5 * (1 - 1e-9) <= process.kernel.gamma <= 1.5 * (1 + 1e-9)
-    assert 1e-4 * (1 - 1e-9) <= process.noise_ratio <= 1e-2 * (1 + 1e-9)
-    warm = fit(process.kernel, X, y, prior, noise_ratio=process.noise_ratio, noise_ratio_bounds=(1e-4, 1e-2), steps=5)
+    bounds = {"noise_ratio_bounds": (1e-4, 1e-2)}
+    process = fit(DeploymentKernel(np.ones(10), gamma_bounds=(0.5, 1.5)), X, y, prior, **bounds)
+    start = condition(DeploymentKernel(np.ones(10)), X, y, prior, noise_ratio=1e-4)
+    assert process.log_likelihood > start.log_likelihood + 1
+    for values, low, high in (
+        (process.kernel.weights, 1e-3, 10),
+        (process.kernel.gamma, 0.5, 1.5),
+        (process.noise_ratio, 1e-4, 1e-2),
+    ):
+        assert low * (1 - 1e-9) <= np.min(values) <= np.max(values) <= high * (1 + 1e-9)
+    warm = fit(process.kernel, X, y, prior, noise_ratio=process.noise_ratio, **bounds, steps=5)
     assert warm.log_likelihood >= process.log_likelihood - 1e-6
 
 

@@ -34,9 +34,8 @@ def test_laplacian_is_132_and_133_with_lengths_clipped():
     assert (len(monaco), (monaco < 1).sum()) == (3003, 1)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_solves_equal_the_eigendecomposition_of_134(seed):
-    lengths, connections = random_network(np.random.default_rng(seed), 300, 700)
+def test_solves_equal_the_eigendecomposition_of_134():
+    lengths, connections = random_network(np.random.default_rng(1), 300, 700)
     K = graph_matern(incidence_laplacian(lengths, connections))
     values, vectors = np.linalg.eigh(by_definition(lengths, connections))
     nu, kappa = 2, 1  # as in the paper

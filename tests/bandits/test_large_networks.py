@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from one_way import one_way_streets
 from refusals import refused
-from scipy.stats import kstest
 
 from emsopt import bandits
 from emsopt.bandits.districts import districts
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
-from emsopt.surrogates.graph_matern import GraphMatern, _inverse_square_diagonal, graph_matern, incidence_laplacian
+from emsopt.surrogates.graph_matern import incidence_laplacian
 
-ROUTES = [("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5"), ("r0c2-r1c2", "r4c3-r5c3")]
+ROUTES = [("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5")]
 
 
 @pytest.fixture(scope="module")
@@ -36,47 +35,15 @@ def rounds(prior, count=20, length=9):
         yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
 
 
-def test_the_diagonal_of_the_inverse_square_is_that_of_the_dense_inverse(net):
-    A = incidence_laplacian(net.lengths, net.connections) + 4 * np.eye(net.n_edges)
-    wanted = np.diag(np.linalg.matrix_power(np.linalg.inv(A), 2))
-    assert _inverse_square_diagonal(A) == pytest.approx(wanted, rel=1e-9)
-
-
 @pytest.mark.parametrize("options", [{"lengthscale": [1.0, 0.5, 2.0]}, {"congestion": [1.0, 0.5]}])
 def test_rows_and_variances_are_the_dense_ones(net, options):
     lazy, dense = (bandits.navigation_prior(net, lazy=lazy, **options) for lazy in (True, False))
     some, largest = np.array([3, 17, 3, 40, lazy.n_arms - 1]), dense.variance.max()
-    assert isinstance(lazy, bandits.LazyPrior)
     assert np.abs(lazy.rows(some) - dense.rows(some)).max() < 1e-11 * largest
     assert np.abs(lazy.variance - dense.variance).max() < 1e-10 * largest
     assert np.abs(lazy.covariance - dense.covariance).max() < 1e-11 * largest
     assert np.array_equal(lazy.mean, dense.mean)
     assert lazy.noise_variance == dense.noise_variance
-
-
-def test_exact_updates_are_those_of_the_dense_prior():
-    net = grid_roads(15, 15, jitter=0.3, relief=40, rng=1)
-    lazy, dense = (bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
-    some = np.arange(0, net.n_edges, 97)
-    rng, first, second = np.random.default_rng(0), bandits.ExactGP(lazy), bandits.ExactGP(dense)
-    for _ in range(3):
-        arms = rng.choice(net.n_edges, 20)
-        values = dense.draw(rng=rng)[arms, 0]
-        first.update(arms, values)
-        second.update(arms, values)
-    for got, wanted in zip(first.predict(), second.predict(), strict=True):
-        assert np.abs(got - wanted).max() < 1e-8
-    assert np.abs(first.covariance(some) - second.covariance(some)).max() < 1e-8
-
-
-def test_sparse_processes_are_the_same_on_both_priors(pair):
-    first, second = (bandits.SparseGP(prior, rng=0) for prior in pair)
-    first.inducing = second.inducing = 15
-    for arms, values in rounds(pair[1], 6):
-        first.update(arms, values)
-        second.update(arms, values)
-    for got, wanted in zip(first.predict(), second.predict(), strict=True):
-        assert np.abs(got - wanted).max() < 1e-5
 
 
 def test_draws_have_the_moments_of_the_prior(net, pair):
@@ -88,7 +55,20 @@ def test_draws_have_the_moments_of_the_prior(net, pair):
     errors = (draws @ draws.T / n - K) / np.sqrt((np.outer(deviation, deviation) ** 2 + K**2) / n)
     assert np.abs(errors).max() < 5
     assert errors.std() < 1.3
-    assert kstest((draws / deviation[:, None])[::3].ravel(), "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
+@pytest.mark.parametrize("kind", [bandits.ExactGP, bandits.SparseGP, bandits.DistrictGP])
+def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(net, kind, congestion):
+    """One district is the exact process."""
+    lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
+    first, second = kind(lazy), (bandits.SparseGP if kind is bandits.SparseGP else bandits.ExactGP)(dense)
+    first.inducing = second.inducing = 15  # of sparse processes
+    for arms, values in rounds(dense, 8):
+        first.update(arms, values)
+        second.update(arms, values)
+        for got, wanted in zip(first.predict(), second.predict(), strict=True):
+            assert np.abs(got - wanted).max() < (1e-5 if kind is bandits.SparseGP else 1e-8)
 
 
 def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
@@ -115,32 +95,6 @@ def test_large_networks_are_not_given_a_dense_covariance():
     refused("Use `DistrictGP`", gp.update, [12_001], [1.0])
 
 
-def test_a_part_of_the_graph_kernel_needs_only_its_surroundings():
-    net = grid_roads(14, 14, jitter=0.3, rng=0)
-    kernel, dense = (
-        GraphMatern(net.lengths, net.connections),
-        graph_matern(incidence_laplacian(net.lengths, net.connections)),
-    )
-    inside = np.sort(np.argsort(-dense[300])[:60])
-    wanted = dense[np.ix_(inside, inside)]
-    errors = [np.abs(kernel.within(inside, halo) - wanted).max() for halo in (1, 3, 6)]
-    assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < 1e-4
-    assert np.linalg.eigvalsh(kernel.within(inside, 1))[0] > 0
-
-
-@pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
-def test_one_district_is_the_exact_process(net, congestion):
-    lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
-    gp, exact = bandits.DistrictGP(lazy), bandits.ExactGP(dense)
-    assert len(gp._members) == 1
-    for arms, values in rounds(dense, 8):
-        gp.update(arms, values)
-        exact.update(arms, values)
-        for got, wanted in zip(gp.predict(), exact.predict(), strict=True):
-            assert np.abs(got - wanted).max() < 1e-8
-
-
 def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, monkeypatch):
     """The posterior of Φ Φᵀ plus the blocks of K - Φ Φᵀ, by one dense solve."""
     lazy, dense = pair
@@ -148,13 +102,13 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
         monkeypatch.setattr(f"emsopt.bandits.districts.{name}", value)
     gp = bandits.DistrictGP(lazy)
     phi = gp._features.copy()
-    same = gp._district[:, None] == gp._district
+    same, largest = gp._district[:, None] == gp._district, dense.variance.max()
     K = phi @ phi.T + np.where(same, dense.covariance - phi @ phi.T, 0.0)
     for district, members in enumerate(gp._members):  # the prior of a district falls short by a little
         error = gp._block(district) + phi[members] @ phi[members].T - dense.covariance[np.ix_(members, members)]
-        assert np.abs(error).max() < 1e-4 * dense.variance.max()
+        assert np.abs(error).max() < 1e-4 * largest
         K[np.ix_(members, members)] += error
-    assert np.abs(np.diag(K) - dense.variance).max() < 1e-9 * dense.variance.max(), "prior variances are exact"
+    assert np.abs(np.diag(K) - dense.variance).max() < 1e-9 * largest, "prior variances are exact"
     seen = list(rounds(dense))
     for arms, values in seen:
         gp.update(arms, values)
@@ -163,7 +117,7 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
     mean, variance = gp.predict()
     covariance = K - gain @ K[arms]
     assert np.abs(mean - dense.mean - gain @ (values - dense.mean[arms])).max() < 1e-8
-    assert np.abs(variance - np.diag(covariance)).max() < 1e-8 * dense.variance.max()
+    assert np.abs(variance - np.diag(covariance)).max() < 1e-8 * largest
     n, rng, every = 4000, np.random.default_rng(3), np.arange(lazy.n_arms)
     samples = np.array([gp.sample(every, rng) for _ in range(n)])
     spread = np.sqrt(np.diag(covariance))
@@ -192,6 +146,4 @@ def test_a_run_with_a_lazy_prior_is_a_run_of_districts(net, pair):
     assert again.history["path"].equals(run.history["path"])
     further = bandits.run(net, *ROUTES[1], "gp-ucb", horizon=3, rng=1, regression=run.regression, expected=run.expected)
     assert (further.deviation <= run.deviation + 1e-9).all()
-    for policy in ("gp-ts-joint", "bi-ts", "svgp-ts"):
-        assert bandits.run(net, *ROUTES[0], policy, horizon=3, rng=0, prior=pair[0]).counts.sum() > 0
     refused(r"`prior` must be an emsopt\.bandits\.LazyPrior", bandits.DistrictGP, pair[1])

@@ -1,6 +1,5 @@
 """Numbers that the register of claims and benchmarks/RESULTS.md quote from the stored navigation studies, computed from them."""
 
-import inspect
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from scipy import stats
 
 import emsopt as eo
-from emsopt.bandits import navigation
 from emsopt.bandits.policies import rectified_mean
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
@@ -394,18 +392,6 @@ def test_energy_saved_by_the_shift():
             "{}: least rectified cost {:.0f} Wh, shortest {:.0f}, least shifted cost {:.0f}".format(route, *energy)
         )
     assert row.ours.startswith(f"Monaco by the formula, {'; '.join(said)}; our shift")
-
-
-def test_shares_of_negative_energies_in_the_notes_of_the_module():
-    """Of Monaco's prior means and of twenty draws, below 0, below the noise and below the potential energy."""
-    (net, prior), notes = monaco(), " ".join(inspect.getdoc(navigation).split())
-    shift, draws = eo.roads.energy.potential_energy(net.lengths, net.inclines), prior.draw(20, rng=0)
-    small = np.mean(prior.mean < 2 * np.sqrt(prior.noise_variance))
-    assert f"{100 * np.mean(prior.mean < 0):.0f} % of the edges have a negative prior mean" in notes
-    assert f"{100 * small:.0f} % have a prior mean below two standard deviations of the noise" in notes
-    assert (prior.mean > shift).all()
-    shifted, plain = (100 * np.median(np.mean(draws < limit, axis=0)) for limit in (shift[:, None], 0))
-    assert f"a median of {shifted:.0f} % instead of {plain:.0f} % over twenty draws" in notes
 
 
 def test_numbers_in_the_results_are_those_of_the_studies():

@@ -21,14 +21,10 @@ def city(**changes):
     return eo.City(**{**given, **changes})
 
 
-def polygon(ring):
-    return {"type": "Polygon", "coordinates": [ring]}
-
-
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
     ("latitude first at the atoms", lambda: city(atom_locations=[MONACO[::-1]] * 3, site_locations=[MONACO] * 4), "atom_locations.*swapped"),
-    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), "atom_shapes.*number 1.*two finite numbers"),
+    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [np.nan, 1]]]}, SQUARE]), "atom_shapes.*number 1.*two finite numbers"),
     ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), "arrival_rates.*at least 0.*index 0"),
     ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), "arrival_rates.*numbers.*many"),
     ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), "arrival_rates.*mask"),
@@ -88,13 +84,13 @@ def test_load_is_calls_times_minutes_over_units():
 
 
 def test_preferred_order_is_by_response_then_by_lower_index():
-    assert city().preferred_order.tolist() == [[0, 3, 2, 1], [1, 3, 2, 0], [2, 1, 0, 3]]
-    tied = city(travel_times=np.ones((4, 3)))
-    assert tied.preferred_order.tolist() == [[0, 1, 2, 3]] * 3
-    given = city(preference=np.arange(4)[::-1, None] * np.ones(3))
-    assert given.preferred_order.tolist() == [[3, 2, 1, 0]] * 3
-    slow_starter = city(turnout_times=[6, 0, 0, 0])  # turnout counts: 9 min for site 0 to reach atom 0
-    assert slow_starter.preferred_order[0].tolist() == [3, 2, 0, 1]
+    for changes, expected in (
+        ({}, [[0, 3, 2, 1], [1, 3, 2, 0], [2, 1, 0, 3]]),
+        ({"travel_times": np.ones((4, 3))}, [[0, 1, 2, 3]] * 3),
+        ({"preference": np.arange(4)[::-1, None] * np.ones(3)}, [[3, 2, 1, 0]] * 3),
+        ({"turnout_times": [6, 0, 0, 0]}, [[3, 2, 0, 1], [1, 3, 2, 0], [2, 1, 3, 0]]),  # turnout counts
+    ):
+        assert city(**changes).preferred_order.tolist() == expected
 
 
 def test_variation_is_one_number_if_it_is_the_same_everywhere():
@@ -106,31 +102,27 @@ def test_variation_is_one_number_if_it_is_the_same_everywhere():
     np.testing.assert_array_equal(by_site.travel_cv, np.repeat([[0.1], [0.2], [0.3], [0.4]], 3, axis=1))
     assert by_site.turnout_cv.tolist() == [0, 0, 0, 1]
     np.testing.assert_array_equal(by_site.scaled(2).replace(name="b").travel_cv, by_site.travel_cv)
-    np.testing.assert_array_equal(by_site.response_times, city().response_times)
-    np.testing.assert_array_equal(by_site.preferred_order, city().preferred_order)
 
 
 def test_twins_are_alike_in_every_time_and_preference():
-    rows = [0, 1, 0, 1]
-    assert city(travel_times=TRAVEL[rows]).twin_groups.tolist() == [0, 1, 0, 1]
+    for changes, groups in (
+        ({}, [0, 1, 0, 1]),
+        ({"turnout_times": [1, 1, 2, 1]}, [0, 1, 2, 1]),
+        ({"service_times": [1, 1, 1, 2]}, [0, 1, 0, 2]),
+        ({"preference": np.arange(4)[:, None] * np.ones(3)}, [0, 1, 2, 3]),
+        ({"travel_cv": [0.4, 0.4, 0.3, 0.4]}, [0, 1, 2, 1]),
+        ({"turnout_cv": [0.4, 0.4, 0.3, 0.4]}, [0, 1, 2, 1]),
+    ):
+        assert city(travel_times=TRAVEL[[0, 1, 0, 1]], **changes).twin_groups.tolist() == groups
     assert city().twin_groups.tolist() == [0, 1, 2, 3]
-    assert city(travel_times=TRAVEL[rows], turnout_times=[1, 1, 2, 1]).twin_groups.tolist() == [0, 1, 2, 1]
-    assert city(travel_times=TRAVEL[rows], service_times=[1, 1, 1, 2]).twin_groups.tolist() == [0, 1, 0, 2]
-    ranks = np.arange(4)[:, None] * np.ones(3)
-    assert city(travel_times=TRAVEL[rows], preference=ranks).twin_groups.tolist() == [0, 1, 2, 3]
-    for cv in ("travel_cv", "turnout_cv"):
-        assert city(travel_times=TRAVEL[rows], **{cv: [0.4, 0.4, 0.3, 0.4]}).twin_groups.tolist() == [0, 1, 2, 1]
 
 
 def test_great_circles():
     """A quarter of a meridian is 90 degrees of the mean radius; a degree of longitude shrinks with cos(latitude)."""
-    quarter = np.pi / 2 * travel.EARTH_RADIUS_KM
-    assert travel.great_circle_km([[0, 0]], [[0, 90], [0, 0], [180, 0]]) == pytest.approx(
-        np.array([[quarter, 0, 2 * quarter]])
-    )
-    assert travel.great_circle_km([[179.9, 0]], [[-179.9, 0]])[0, 0] == pytest.approx(
-        np.radians(0.2) * travel.EARTH_RADIUS_KM, rel=1e-9
-    )
+    quarter, degree = np.pi / 2 * travel.EARTH_RADIUS_KM, np.radians(1) * travel.EARTH_RADIUS_KM
+    found = travel.great_circle_km([[0, 0]], [[0, 90], [0, 0], [180, 0]])
+    assert found == pytest.approx(np.array([[quarter, 0, 2 * quarter]]))
+    assert travel.great_circle_km([[179.9, 0]], [[-179.9, 0]])[0, 0] == pytest.approx(0.2 * degree, rel=1e-9)
     assert travel.plane_km([[0, 0], [1, 1]], [[3, 4]]).tolist() == [[5.0], [np.hypot(2, 3)]]
 
 
@@ -158,11 +150,3 @@ def test_travel_laws(script, monkeypatch):
     # c² = (b0 + b1 m) / m² with b2 = 0: m = 20, b0 = 10, b1 = 1.5 gives c² = 0.1
     monkeypatch.setattr(built, "ST_PAUL_COEFFICIENTS", (a, v, 10, 1.5, 0))
     assert built.st_paul_law(0.15) == pytest.approx(20 * np.exp(0.05) / 60)
-
-
-def test_exact_is_said_only_where_it_is():
-    two = eo.City([3.0, 4.0], [[1, 4], [4, 1]], 0, [[4.0, 7.0], [5.0, 4.0]])
-    for service, said in ((two.service_times, True), ([4.0, 5.0], False)):
-        result = eo.evaluators.exact_hypercube(two.replace(service_times=service), [0, 1])
-        assert result.calibrated is said
-        assert ("approximate" in repr(result)) is said

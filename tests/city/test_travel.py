@@ -20,7 +20,6 @@ def pair(turnout, travel, turnout_cv, travel_cv):
 
 @pytest.mark.parametrize("cv", [0.05, 0.4, 1.0, 3.0])
 def test_fixed_turnout_shifts_the_lognormal(cv):
-    assert lognormal(4, cv).stats() == pytest.approx((4, (4 * cv) ** 2))
     for t in (0.0, 1.4, 1.5, 2, 4, 5.5, 8, 40):
         assert pair(1.5, 4, 0, cv).late(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
         assert pair(4, 1.5, cv, 0).late(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
@@ -49,19 +48,15 @@ def test_times_that_do_not_vary_and_places_at_the_station():
 
 
 def test_samples_have_the_law():
-    law = ResponseLaw.of(
-        np.array([1.0, 2.0]), np.array([[3.0, 5.0], [8.0, 1.0]]), 0.5, np.array([[0.3, 0.4], [0.6, 0.2]])
-    )
-    rng = np.random.default_rng(0)
-    n = 200_000
-    for i in range(2):
-        for j in range(2):
-            minutes = law.sample(np.full(n, i), np.full(n, j), rng.standard_normal((2, n)))
-            mean = law.turnout[i] + law.travel[i, j]
-            variance = (0.5 * law.turnout[i]) ** 2 + (np.array([[0.3, 0.4], [0.6, 0.2]])[i, j] * law.travel[i, j]) ** 2
-            assert minutes.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / n))
-            assert minutes.var() == pytest.approx(variance, rel=0.05)
-            for t in (0.8 * mean, 1.3 * mean):
-                late = law.late(t)[i, j]
-                assert (minutes >= t).mean() == pytest.approx(late, abs=4 * np.sqrt(late * (1 - late) / n))
+    cvs, n, rng = np.array([[0.3, 0.4], [0.6, 0.2]]), 200_000, np.random.default_rng(0)
+    law = ResponseLaw.of(np.array([1.0, 2.0]), np.array([[3.0, 5.0], [8.0, 1.0]]), 0.5, cvs)
+    for i, j in np.ndindex(2, 2):
+        minutes = law.sample(np.full(n, i), np.full(n, j), rng.standard_normal((2, n)))
+        mean = law.turnout[i] + law.travel[i, j]
+        variance = (0.5 * law.turnout[i]) ** 2 + (cvs[i, j] * law.travel[i, j]) ** 2
+        assert minutes.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / n))
+        assert minutes.var() == pytest.approx(variance, rel=0.05)
+        for t in (0.8 * mean, 1.3 * mean):
+            late = law.late(t)[i, j]
+            assert (minutes >= t).mean() == pytest.approx(late, abs=4 * np.sqrt(late * (1 - late) / n))
     assert law.at(np.array([1, 1, 0])).late(4.0).tolist() == law.late(4.0)[[1, 1, 0]].tolist()

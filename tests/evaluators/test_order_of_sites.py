@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, evaluate_near, exact_hypercube, mclp, mexclp, p_median
+from emsopt.evaluators import approximate_hypercube, evaluate_near, exact_hypercube
 
 
 @st.composite
@@ -38,21 +38,14 @@ def of_units(city, sites):
 
 def of_city(city, units):
     """Everything that is said of the best deployments."""
-    space = eo.DeploymentSpace(city, units, colocation=True)
-    yield from (
-        p_median(city, 1).objective,
-        p_median(city, space).objective,
-        mclp(city, space, 6.0).coverage,
-        mexclp(city, space, 6.0).coverage,
-    )
-    classics = eo.evaluators
-    yield from (classics.set_cover(city, 15.0).units, classics.p_center(city, space).longest_response)
-    yield from (
-        classics.malp(city, space, 6.0).coverage,
-        classics.double_standard(city, space, 6.0, 15.0, 0.0).coverage,
-    )
+    space, models = eo.DeploymentSpace(city, units, colocation=True), eo.evaluators
+    yield from (models.p_median(city, 1).objective, models.p_median(city, space).objective)
+    yield from (models.mclp(city, space, 6.0).coverage, models.mexclp(city, space, 6.0).coverage)
+    yield from (models.set_cover(city, 15.0).units, models.p_center(city, space).longest_response)
+    yield models.malp(city, space, 6.0).coverage
+    yield models.double_standard(city, space, 6.0, 15.0, 0.0).coverage
     for metric in ("mean_response", ("late", 6.0)):
-        yield eo.evaluators.evaluate_all(city, space, "exact", metric=metric).values.min()
+        yield models.evaluate_all(city, space, "exact", metric=metric).values.min()
 
 
 @given(drawn=cities(ties=True))
@@ -66,11 +59,6 @@ def test_of_units(drawn):
 @settings(max_examples=20)
 def test_of_candidate_sites(drawn):
     city, sites, _, order = drawn
-    again = eo.City(
-        city.arrival_rates,
-        city.travel_times[order],
-        city.turnout_times[order],
-        city.service_times[order],
-        travel_cv=city.travel_cv,
-    )
+    times = {name: getattr(city, name)[order] for name in ("travel_times", "turnout_times", "service_times")}
+    again = eo.City(city.arrival_rates, **times, travel_cv=city.travel_cv)
     assert np.allclose([*of_city(city, len(sites))], [*of_city(again, len(sites))], rtol=0, atol=1e-12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 import emsopt as eo
 from emsopt.city.travel import great_circle_km
@@ -67,17 +68,14 @@ def test_late_fractions(city, median, claim):
 
 def test_ranking_survives_the_approximation(city, everything):
     """Spearman correlation 0.9987 and the same optimum, over all deployments; here the best 100 and each sixteenth other."""
-    from scipy.stats import spearmanr
-
     best, others = np.split(everything.values.argsort(), [100])
     rows = np.r_[best, others[np.linspace(0, len(others) - 1, 600).astype(int)]]
+    close, exact = everything.values[rows], values(city, everything.sites[rows], None, "exact")
     assert len(set(rows)) == 700
-    exact = values(city, everything.sites[rows], None, "exact")
-    error = exact - everything.values[rows]
-    assert spearmanr(exact, everything.values[rows]).statistic > 0.998
-    assert np.corrcoef(exact, everything.values[rows])[0, 1] > 0.998  # on a straight line
-    assert 0.02 < error.mean() < 0.05
-    assert error.max() < 0.1
+    assert spearmanr(exact, close).statistic > 0.998
+    assert np.corrcoef(exact, close)[0, 1] > 0.998  # on a straight line
+    assert 0.02 < (exact - close).mean() < 0.05
+    assert (exact - close).max() < 0.1
     assert everything.sites[rows[exact.argmin()]].tolist() == everything.best_sites.tolist()
 
 
@@ -105,12 +103,9 @@ def test_central_tracts_are_answered_faster(city, optimal, claim):
 
     The centre is that of the calls; degrees of longitude count cos 45° of those of latitude.
     """
-    from scipy.stats import spearmanr
-
     away = (city.atom_locations - city.demand_shares @ city.atom_locations) * [np.cos(np.pi / 4), 1]
     central = spearmanr(np.hypot(*away.T), optimal.atom_response).statistic
     near = spearmanr(optimal.response_times.min(axis=0), optimal.atom_response).statistic
-    assert (central, near) == (pytest.approx(0.46, abs=0.01), pytest.approx(0.97, abs=0.01))
     claim(V2, "Figure 4(c), shading", central, near)
 
 
@@ -118,15 +113,11 @@ def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal, claim):
     """Figure 4(c): 70 % or more in every tract, 76 % of all calls; 18 % go to the second choice, 6 % further on."""
     order = np.argsort(optimal.response_times, axis=0, kind="stable")
     by_rank = np.take_along_axis(optimal.dispatch_fractions, order, axis=0)
-    assert by_rank[0].min() == pytest.approx(0.704, abs=0.002)
-    assert by_rank @ city.demand_shares == pytest.approx(
-        [0.764, 0.175, 0.043, 0.012, 0.004, 0.001, 0.001, 0, 0], abs=5e-4
-    )
+    first, second, *further = 100 * by_rank @ city.demand_shares
+    assert further == pytest.approx([4.3, 1.2, 0.4, 0.1, 0.1, 0, 0], abs=0.05)
     shares = optimal.dispatch_fractions @ city.demand_shares
-    assert (shares.min(), shares.max()) == pytest.approx((0.076, 0.147), abs=5e-4)
     assert shares == pytest.approx(optimal.utilizations / optimal.utilizations.sum(), abs=3e-4)
     assert np.ptp(city.service_times) == 0
-    first, second = (100 * by_rank @ city.demand_shares)[:2]
     claim(V2, "Figure 4(c), first choice", 100 * by_rank[0].min(), first, second)
     claim(V2, "Figure 4(c), shares of calls", 100 * shares.min(), 100 * shares.max())
 
@@ -134,11 +125,9 @@ def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal, claim):
 def test_central_tracts_lose_and_peripheral_ones_gain_under_the_p_median(city, median, optimal, claim):
     """Section 7.2: tracts 7, 11 to 13 and 24 get slower, those around Stations 17 and 6 faster."""
     slower = approximate_hypercube(city, median.sites).atom_response - optimal.atom_response
-    assert slower[[7, 11, 12, 13, 24]] == pytest.approx([2.22, 1.90, 2.46, 0.88, 0.18], abs=0.01)
-    assert slower.argmax() == 12
     claim(V2, "Section 7.2, tracts", *slower[[7, 11, 12, 13, 24]], 9, 62)
+    assert (slower.argmax(), slower.argmin()) == (12, 63)
     assert slower[[9, 62]].max() < -0.5
-    assert slower.argmin() == 63
     assert (slower > 0.01).sum() > (slower < -0.01).sum()
     outermost = np.argsort(great_circle_km([city.site_locations[0]], city.atom_locations)[0])[-20:]  # from Station 8
     assert (slower[outermost] < 0).sum() == 3

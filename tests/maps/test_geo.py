@@ -26,10 +26,8 @@ def test_atoms_and_sites_carry_their_figures(city, evaluation):
     assert (frame.crs.to_epsg(), len(frame)) == (4326, 71)
     assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluation.atom_response)
     assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
-    inside = frame.geometry.contains(
-        frames.atoms_frame(city.replace(atom_shapes=None)).geometry
-    )  # a cell holds its own atom
-    assert inside.mean() > 0.9
+    centres = frames.atoms_frame(city.replace(atom_shapes=None)).geometry
+    assert frame.geometry.contains(centres).mean() > 0.9  # a cell holds its own atom
     frame = frames.sites_frame(city, evaluation)
     assert frame["units"].tolist() == np.bincount(SITES, minlength=17).tolist()
     assert frame["utilization"].iloc[0] == pytest.approx(evaluation.utilizations[:2].mean())

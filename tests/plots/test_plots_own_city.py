@@ -14,43 +14,34 @@ from emsopt.plots import drives, hourly_plan, weekly_profile
 
 def test_rates_and_bands_are_counts_over_hours_watched():
     counts, hours = np.zeros((7, 24), dtype=int), np.full((7, 24), 4)
-    counts[:5, 9], counts[5, 9] = 20, 2
+    counts[:5, 9], counts[5, 9], hours[:, 3] = 20, 2, 0
     _, ax = weekly_profile(WeeklyProfile(counts, hours))
     weekdays, weekends = (patch.get_data().values for patch in ax.patches)
-    assert (weekdays[9], weekends[9], weekdays.sum()) == (pytest.approx(100 / 20), pytest.approx(2 / 8), weekdays[9])
-    high = ax.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert (weekdays[9], weekends[9]) == (pytest.approx(100 / 20), pytest.approx(2 / 8))
+    assert np.nansum(weekdays) == weekdays[9]
+    assert np.isnan(weekdays).nonzero()[0].tolist() == [3]
+    high = max(path.vertices[:, 1].max() for path in ax.collections[0].get_paths())
     assert high == pytest.approx(5 + 2 * np.sqrt(100) / 20)
-    hours = np.full((7, 24), 4)
-    hours[:, 3] = 0
-    _, ax = weekly_profile(WeeklyProfile(np.ones((7, 24), dtype=int), hours))
-    assert np.isnan(ax.patches[0].get_data().values).nonzero()[0].tolist() == [3]
 
 
 def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
     base = eo.datasets.grid_city(n_sites=5, units=2, rng=1)
     west, east = (base.replace(arrival_rates=np.eye(base.n_atoms)[k]) for k in (0, -1))
-    plan = eo.planning.hourly_plan(
-        {"night": west, "day": east}, eo.DeploymentSpace(west, 2, colocation=True), 2, "approximate"
-    )
+    space = eo.DeploymentSpace(west, 2, colocation=True)
+    plan = eo.planning.hourly_plan({"night": west, "day": east}, space, 2, "approximate")
     _, ax = hourly_plan(plan)
-    rows = [label.get_text() for label in ax.get_yticklabels()]
-    assert set(rows) == {base.site_names[site] for site in plan.sites.ravel()}
+    rows = {label.get_text(): k + 0.5 for k, label in enumerate(ax.get_yticklabels())}
     shown = {text.get_position(): text.get_text() for text in ax.texts}
+    placed = {(hour + 0.5, rows[base.site_names[site]]) for hour, sites in enumerate(plan.sites) for site in sites}
+    assert set(shown) == placed
     dots = sum(text.endswith("●") for text in shown.values())
     assert dots == len(plan.changes().drop_duplicates(["hour", "to"])) > 0
-    assert set(shown) == {
-        (hour + 0.5, rows.index(base.site_names[site]) + 0.5) for hour, sites in enumerate(plan.sites) for site in sites
-    }
     assert f"{plan.moves.sum()} in all" in ax.get_xlabel()
 
 
-@pytest.fixture(scope="module")
-def fit():
+def test_drives_and_back_test_of_a_fit_are_drawn():
     stations = pd.DataFrame({"name": ["Station 1", "Station 2"], "lon": [0.0, 0.06], "lat": [45.0, 45.01]})
-    return eo.calls.calibrate(synthetic_log(stations, calls_per_day=30, rng=1), stations)
-
-
-def test_drives_and_back_test_of_a_fit_are_drawn(fit):
+    fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=30, rng=1), stations)
     _, ax = eo.plots.recorded_drives(fit)
     line = next(line for line in ax.get_lines() if line.get_label() == "law")
     assert line.get_ydata() == pytest.approx(fit.law.mean(line.get_xdata()))
@@ -63,27 +54,17 @@ def test_drives_and_back_test_of_a_fit_are_drawn(fit):
     assert [text.get_text() for text in axes[2].get_yticklabels()] == list(report.by_zone.index)
 
 
-def one_unit(policy=None):
+def test_bars_have_the_lengths_of_drives_and_work():
     """A unit that stays on scene for 10 min, 4 min from its station."""
     city = eo.City([1.0], [[4.0]], turnout_times=0, service_times=30)
     system = System(city, [[0.0, 4.0], [4.0, 0.0]], priorities=[Priority(on_scene=Duration(10, cv=0))])
-    return simulate(system, [0], policy=policy, calls=50, warmup=0, trace=1_000, rng=0)
-
-
-def lengths(result):
-    """Return the minutes of the bars of each kind."""
+    result = simulate(system, [0], calls=50, warmup=0, trace=1_000, rng=0)
     _, ax = drives(result, hours=1_000)
-    return [np.array([bar.get_width() * 60 for bar in bars]) for bars in ax.containers]
-
-
-def test_bars_have_the_lengths_of_drives_and_work():
-    result = one_unit()
-    to_call, at_work, to_site = lengths(result)
-    minutes = (result.trace["until"] - result.trace["leave"]).to_numpy()
+    to_call, at_work, to_site = (np.array([bar.get_width() * 60 for bar in bars]) for bars in ax.containers)
+    minutes, sent = (result.trace["until"] - result.trace["leave"]).to_numpy(), result.trace["call"] >= 0
     assert len(to_call) == len(at_work) >= 50
-    assert to_call == pytest.approx(minutes[result.trace["call"] >= 0])
-    assert to_site == pytest.approx(minutes[result.trace["call"] < 0])
+    assert to_call == pytest.approx(minutes[sent])
+    assert to_site == pytest.approx(minutes[~sent])
     assert at_work[:-1] == pytest.approx(10.0)  # the last is cut
-
     refused("no recorded drive between 5000 and 5006 h", drives, result, begin=5_000)
-    refused("simulate with a larger `trace`", drives, simulate(result.system, [0], calls=50, rng=0))
+    refused("simulate with a larger `trace`", drives, simulate(system, [0], calls=50, rng=0))

@@ -1,5 +1,7 @@
 """Figures of regret, of control problems, of BOKE and of studies: what is drawn is what was passed."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,21 +13,12 @@ import emsopt as eo
 from emsopt import plots
 
 
-@pytest.fixture
-def frame():
-    """Two routes, two policies, three runs, three rounds; regret grows in proportion to the round."""
-    rng, rows = np.random.default_rng(0), []
-    for route in "AB":
-        for policy in ("gp-ts", "bi-ucb"):
-            for run in range(3):
-                slope = 10 * rng.random() + 1
-                rows += [("monaco", route, run, policy, 1.0, t, slope * t) for t in (10, 20, 30)]
-    return pd.DataFrame(
-        rows, columns=["network", "route", "run", "policy", "lengthscale", "round", "cumulative_regret"]
-    )
-
-
-def test_each_panel_has_the_mean_of_its_runs(frame):
+def test_each_panel_has_the_mean_of_its_runs():
+    """Two routes, two policies, three runs, three rounds; regret grows in proportion to the round; other columns as lines."""
+    rng, keys = np.random.default_rng(0), itertools.product("AB", ("gp-ts", "bi-ucb"), range(3))
+    rows = [("monaco", *key, t, slope * t) for key in keys for slope in [10 * rng.random() + 1] for t in (10, 20, 30)]
+    frame = pd.DataFrame(rows, columns=["network", "route", "policy", "run", "round", "cumulative_regret"])
+    frame["lengthscale"] = 1.0
     _, axes = plots.cumulative_regret(frame)
     assert [ax.get_title(loc="left") for ax in axes] == ["monaco, A", "monaco, B"]
     for route, ax in zip("AB", axes, strict=True):
@@ -36,19 +29,11 @@ def test_each_panel_has_the_mean_of_its_runs(frame):
             np.testing.assert_allclose(line.get_ydata(), table.mean(axis=1))
             top = table.mean(axis=1) + table.std(axis=1, ddof=1) / np.sqrt(3)
             assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(top.max())
-        assert ax.get_yscale() == "log"
-
-
-def test_other_columns_can_be_values_panels_and_lines(frame):
     both = pd.concat([frame, frame.assign(lengthscale=0.5, cumulative_regret=2 * frame["cumulative_regret"])])
     _, axes = plots.cumulative_regret(both, against="lengthscale", log=False)
-    ends = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
-    drawn = axes[1].containers[1].lines[0]
-    np.testing.assert_allclose(drawn.get_xdata().astype(float), [0.5, 1.0])
-    np.testing.assert_allclose(
-        drawn.get_ydata().astype(float), ends.groupby("lengthscale")["cumulative_regret"].mean().to_numpy()
-    )
-    assert "30 rounds" in axes[0].get_ylabel()
+    last = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
+    drawn = axes[1].containers[1].lines[0].get_xydata()
+    np.testing.assert_allclose(drawn, last.groupby("lengthscale")["cumulative_regret"].mean().reset_index())
     _, axes = plots.cumulative_regret(frame, by=("policy",), lines="route", log=False)
     assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]
     refused("`value` must be", plots.cumulative_regret, frame, value="energy")
@@ -64,49 +49,31 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     x, y = by_name["control x1"].get_data()
     assert (np.unique(x), np.var(y)) == (pytest.approx([0.7]), pytest.approx(0.02, rel=0.05))
     lines = {line.get_label(): line for line in expected.lines}
-    curve = lines["control x1, cost 0.3"].get_data()
-    assert curve[1].max() == pytest.approx(problem.set_values[1], abs=1e-3)
-    assert (curve[0][curve[1].argmax()], set(lines["control all, cost 1"].get_ydata())) == (pytest.approx(0.7), {1.0})
+    x, y = lines["control x1, cost 0.3"].get_data()
+    assert (x[y.argmax()], y.max()) == (pytest.approx(0.7), pytest.approx(problem.set_values[1], abs=1e-3))
     refused("must have exactly two variables to be drawn; got 5", plots.control_sets, eo.problems.airfoil_control())
-
-
-def test_control_run_shows_every_play_at_its_cost():
-    problem = eo.problems.hill_control()
     run = eo.optimizers.bocvs(problem, budget=5, rng=0)
     _, ax = plots.control_run(run, problem, ax=Figure())
     drawn = np.vstack([line.get_xydata() for line in ax.lines])
-    order = np.argsort(drawn[:, 0])
-    np.testing.assert_allclose(drawn[order, 0], run.history["spent"])
-    assert drawn[order, 1].tolist() == run.history["set"].tolist()
+    drawn = drawn[np.argsort(drawn[:, 0])]  # every play at its cost
+    np.testing.assert_allclose(drawn, run.history[["spent", "set"]])
     assert [label.get_weight() for label in ax.get_yticklabels()] == ["normal", "bold", "normal"]  # the target
     other = eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals)
     refused("the sets 0 to 0, but the run played set 2", plots.control_run, run, other)
 
 
-def table():
-    rows = [
-        (objective, costs, 0.02, method, seed, cost, 10 * cost, 1.0 / cost + seed * 1e-3, -1.0)
-        for objective in ("hartmann", "ackley")
-        for costs in ("cheap", "moderate")
-        for method in ("ucb-psq", "unknown-cost")
-        for seed in range(3)
-        for cost in (1, 50, 100)
-    ]
-    names = "objective costs variance method seed cost plays simple_regret quality_regret"
-    return pd.DataFrame(rows, columns=names.split())
-
-
 def test_control_study_draws_means_and_standard_errors():
-    fig, axes = study_figures.control_study(table())
+    keys = itertools.product(("hartmann", "ackley"), ("cheap", "moderate"), ("ucb-psq", "unknown-cost"), range(3))
+    rows = [(*key, 0.02, cost, 10 * cost, 1.0 / cost + key[3] * 1e-3, -1.0) for key in keys for cost in (1, 50, 100)]
+    names = "objective costs method seed variance cost plays simple_regret quality_regret"
+    fig, axes = study_figures.control_study(pd.DataFrame(rows, columns=names.split()))
     assert (axes.shape, axes[0, 0].get_title(loc="left")) == ((2, 2), "cheap costs, variance 0.02")
     assert axes[1, 0].get_ylabel() == "ackley"
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
-    line = axes[1, 1].lines[0]
-    assert line.get_xdata().tolist() == [1, 50, 100]
-    np.testing.assert_allclose(line.get_ydata(), 1.0 / np.array([1, 50, 100]) + 1e-3)
+    costs = np.array([1, 50, 100])
+    np.testing.assert_allclose(axes[1, 1].lines[0].get_xydata(), np.c_[costs, 1.0 / costs + 1e-3])
     band = axes[1, 1].collections[0].get_paths()[0].vertices[:, 1]
-    error = 1e-3 / np.sqrt(3)
-    assert (band.max(), axes[0, 0].get_yscale()) == (pytest.approx(1 + 1e-3 + error), "log")
+    assert band.max() == pytest.approx(1 + 1e-3 + 1e-3 / np.sqrt(3))
 
 
 def test_control_bounds_draw_regret_per_play_below_its_bounds():
@@ -123,25 +90,19 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
 
 
-@pytest.fixture
-def study():
-    steps = np.arange(1, 21)
-    quantiles = {"median": 1, "q25": 0.5, "q75": 2}
-    return pd.concat(
+def test_a_study_has_a_panel_a_problem_and_a_line_a_method():
+    steps, quantiles = np.arange(1, 21), {"median": 1, "q25": 0.5, "q75": 2}
+    study = pd.concat(
         pd.DataFrame({"problem": problem, "method": method, "evaluation": steps}).assign(
             **{name: factor / steps**power for name, factor in quantiles.items()}
         )
         for problem in ("six_hump_camel", "forrester")
         for method, power in {"boke": 1, "random": 0.5}.items()
     )
-
-
-def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
     fig, axes = study_figures.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
     assert ([ax.get_title(loc="left") for ax in axes], len(axes[0].lines)) == (["six hump camel", "forrester"], 2)
     assert len(axes[1].lines) == 3  # and the end of the first design
-    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
-    assert axes[0].get_yscale() == "log"
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / steps, 0.2))
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
     refused("nothing to draw", study_figures.study_curves, study[:0])
 

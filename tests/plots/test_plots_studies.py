@@ -90,23 +90,6 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
 
 
-def test_a_study_has_a_panel_a_problem_and_a_line_a_method():
-    steps, quantiles = np.arange(1, 21), {"median": 1, "q25": 0.5, "q75": 2}
-    study = pd.concat(
-        pd.DataFrame({"problem": problem, "method": method, "evaluation": steps}).assign(
-            **{name: factor / steps**power for name, factor in quantiles.items()}
-        )
-        for problem in ("six_hump_camel", "forrester")
-        for method, power in {"boke": 1, "random": 0.5}.items()
-    )
-    fig, axes = study_figures.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
-    assert ([ax.get_title(loc="left") for ax in axes], len(axes[0].lines)) == (["six hump camel", "forrester"], 2)
-    assert len(axes[1].lines) == 3  # and the end of the first design
-    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / steps, 0.2))
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
-    refused("nothing to draw", study_figures.study_curves, study[:0])
-
-
 def test_a_step_of_boke_shows_three_views_of_one_axis():
     x = np.linspace(0, 1, 51)
     columns = {"mean": np.sin(6 * x), "bonus": 0.1, "bound": np.sin(6 * x) + 0.1, "density": 1 - x}

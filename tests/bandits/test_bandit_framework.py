@@ -67,20 +67,6 @@ def test_costs_are_shifted_down_and_rewards_up(prior):
     assert rectified == pytest.approx(rectified_mean(sample, noise), rel=1e-12)
 
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_thompson_samples_are_joint_only_if_asked_for(prior, joint):
-    """The same marginals; arms that are alike err together in joint samples only."""
-    agent = bandits.Agent(bandits.ExactGP(prior), bandits.Thompson(joint), rng=0)
-    samples = np.array([agent.indices(1, np.arange(prior.n_arms)) for _ in range(3000)])
-    deviation = np.sqrt(np.diag(prior.covariance))
-    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.08)
-    wanted = prior.covariance / np.outer(deviation, deviation)
-    i, j = np.unravel_index(np.argmax(np.triu(wanted, 1)), wanted.shape)
-    assert wanted[i, j] > 0.6
-    got = np.corrcoef(samples[:, i], samples[:, j])[0, 1]
-    assert got == pytest.approx(wanted[i, j] if joint else 0.0, abs=0.08)
-
-
 class Sleepers:
     """Rewards of 30 arms, 12 of which are awake in a round."""
 

@@ -58,17 +58,6 @@ def test_exact_posterior_is_the_dense_solve(prior, window, monkeypatch):
         assert np.array_equal(part, whole[some])
 
 
-def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior):
-    before = prior.covariance.copy()
-    for regression in (bandits.ExactGP(prior), bandits.SparseGP(prior), bandits.IndependentArms(prior)):
-        mean, variance = regression.predict()
-        assert np.array_equal(mean, prior.mean)
-        assert variance == pytest.approx(np.diag(before), rel=1e-14)
-        regression.update([0, 1, 2, 3, 4], [9.0] * 5)
-        assert not np.array_equal(regression.predict()[0], prior.mean)
-    assert np.array_equal(prior.covariance, before)
-
-
 @pytest.mark.parametrize("drawn_before", [True, False])
 def test_joint_samples_have_the_posterior_moments(prior, drawn_before, monkeypatch):
     """Samples drawn from the prior and carried through six windows, or drawn after the data: exact mean and covariance."""

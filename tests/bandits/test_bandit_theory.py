@@ -28,19 +28,6 @@ def test_gain_of_a_run_is_half_the_log_determinant(prior):
         assert gains[t] == pytest.approx(wanted, rel=1e-9)
 
 
-def test_greedy_gain_takes_the_least_known_arm(prior, monkeypatch):
-    """By the posterior after each choice, also where windows of 16 are flushed."""
-    monkeypatch.setattr(navigation_bounds, "WINDOW", 16)
-    gain, chosen = navigation_bounds.greedy_gain(prior, 60)
-    gp, total = bandits.ExactGP(prior), 0.0
-    for t, arm in enumerate(chosen):
-        variance = gp.predict()[1]
-        assert variance[arm] == pytest.approx(variance.max(), rel=1e-9)
-        total += 0.5 * math.log1p(variance[arm] / prior.noise_variance)
-        assert gain[t] == pytest.approx(total, rel=1e-9)
-        gp.update([arm], [0.0])
-
-
 def test_spectral_bound_is_attained_by_equal_independent_arms():
     """n arms of variance v seen m times each: n/2 log(1 + m v / ς²)."""
     prior = bandits.Prior(np.zeros(6), 2.0 * np.eye(6), 0.5)

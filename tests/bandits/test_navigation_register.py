@@ -1,7 +1,6 @@
 """Numbers that the register of claims and benchmarks/RESULTS.md quote from the stored navigation studies, computed from them."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from scipy import stats
 import emsopt as eo
 from emsopt.bandits.policies import rectified_mean
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
 ROUTES = [(network, route) for network in ("Luxembourg", "Monaco") for route in "AB"]
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 
@@ -370,21 +368,3 @@ def test_energy_saved_by_the_shift():
         paths = [net.shortest_path(cost, *where) for cost in (plain, net.lengths, shifted)]
         said.append(form.format(route, *(prior.mean[path].sum() for path in paths)))
     assert row.ours.startswith(f"Monaco by the formula, {'; '.join(said)}; our shift")
-
-
-def test_numbers_in_the_results_are_those_of_the_studies():
-    if not RESULTS.exists():
-        pytest.skip("the results are not installed with the package")
-    columns = {}
-    for part, places in (("agents", [("Monaco", "Luxembourg"), ""]), ("shifted", [("Monaco",), ", shifted"])):
-        table = study(part).query("round == 150")
-        for network in places[0]:
-            for route in "AB":
-                own = table.query("network == @network and route == @route").groupby("policy")["excess_energy"]
-                columns[f"{network} {route}{places[1]}"] = own.agg(["mean", "sem"]) / 1000
-    text = RESULTS.read_text("utf-8")
-    assert register("Section 4.2, lengthscale").ours.partition(": ")[2] in text
-    assert f"| agent | {' | '.join(columns)} |" in text
-    for policy in SIX:
-        cells = [f"{own.loc[policy, 'mean']:.1f} ± {own.loc[policy, 'sem']:.1f}" for own in columns.values()]
-        assert f"| `{policy}` | {' | '.join(cells)} |" in text

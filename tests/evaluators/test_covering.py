@@ -191,26 +191,24 @@ def test_covering_of_points_is_that_of_their_distances(geographic):
         assert len(set(found.sites)) == units
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda city: mexclp(city, 2, 0, 0.5), "threshold"),
-        (lambda city: mexclp(city, 2, 8, 1), "busy_fraction"),
-        (lambda city: mexclp(city, 2, 8, -0.1), "busy"),
-        (lambda city: set_cover(city, 0), "threshold"),
-        (lambda city: set_cover(city, 8, time_limit=0), "time_limit"),
-        (lambda city: set_cover(city, 1.0), "threshold"),
-        (lambda city: p_center(city, 13), "do not fit"),
-        (lambda city: malp(city, 3, reliability=0), "reliability"),
-        (lambda city: malp(city, 3, busy_fraction=1.0), "busy_fraction"),
-        (lambda city: malp(city, 3, busy_fraction="everywhere"), "busy_fraction"),
-        (lambda city: double_standard(city, 3, 8.0, 7.0), "outer"),
-        (lambda city: double_standard(city, 3, share=1.1), "share"),
-        (lambda city: double_standard(city, 1, 1.5, 1.5), "exists"),
-        (lambda city: mclp_of_points([[0, 0]], [[0, 0]], [1], 2, 1.0), "units"),
-        (lambda city: mclp_of_points([[0, 0]], [[0, 0]], [0], 1, 1.0), "demand"),
-        (lambda city: mclp_of_points([[0, 99]], [[0, 0]], [1], 1, 1.0), "site_locations"),
-    ],
-)
-def test_bad_input_is_refused(call, message):
-    refused(message, call, plane_city(12, 30, 0))
+def test_bad_input_is_refused():
+    city, one = plane_city(12, 30, 0), ([[0, 0]], [[0, 0]])
+    for message, model, *given in (
+        ("threshold", mexclp, city, 2, 0, 0.5),
+        ("busy_fraction", mexclp, city, 2, 8, 1),
+        ("busy", mexclp, city, 2, 8, -0.1),
+        ("threshold", set_cover, city, 0),
+        ("threshold", set_cover, city, 1.0),
+        ("do not fit", p_center, city, 13),
+        ("reliability", malp, city, 3, 8, 0),
+        ("busy_fraction", malp, city, 3, 8, 0.9, 1.0),
+        ("busy_fraction", malp, city, 3, 8, 0.9, "everywhere"),
+        ("outer", double_standard, city, 3, 8.0, 7.0),
+        ("share", double_standard, city, 3, 8.0, 15.0, 1.1),
+        ("exists", double_standard, city, 1, 1.5, 1.5),
+        ("units", mclp_of_points, *one, [1], 2, 1.0),
+        ("demand", mclp_of_points, *one, [0], 1, 1.0),
+        ("site_locations", mclp_of_points, [[0, 99]], [[0, 0]], [1], 1, 1.0),
+    ):
+        refused(message, model, *given)
+    refused("time_limit", set_cover, city, 8, time_limit=0)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, evaluate_near, exact_hypercube, values
+from emsopt.evaluators import approximate_hypercube, evaluate_near, exact_hypercube
 
 # Service times here differ at random, also by more than the approximate model is good for.
 pytestmark = pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
@@ -75,17 +75,6 @@ def test_work_done_is_work_brought_by_answered_calls(case):
     offered = (e.dispatch_fractions * answered * city.service_times[sites]).sum()
     # The calibration of mean service times (site and atom) stops at a relative change of 1e-10.
     assert e.utilizations.sum() == pytest.approx(offered, rel=1e-8)
-
-
-@examples
-@given(cases())
-def test_batched_values_are_those_of_single_evaluations(case):
-    city, sites, evaluator, capacity = case
-    e = EVALUATORS[evaluator](city, sites, capacity=capacity)
-    batched = values(city, [sites, sites], None, evaluator, capacity=capacity, workers=2)
-    np.testing.assert_allclose(batched, e.mean_response, rtol=1e-6)
-    batched = values(city, [sites], (city.response_times >= 8).astype(float), evaluator, capacity=capacity)
-    np.testing.assert_allclose(batched, e.late_fraction(8.0), atol=1e-6)
 
 
 @examples

@@ -66,32 +66,28 @@ def test_transport_and_calls_for_two_units_follow_a_chain_of_three_units():
     """Loss system without driving: i units on scene that may transport, j others on scene, h at the hospital."""
     rate, scene, handover, transport, second = 4.0, 20.0, 30.0, 0.6, 0.3
     states = [s for s in product(range(4), repeat=3) if sum(s) <= 3]
-    index = {s: k for k, s in enumerate(states)}
     flow = np.zeros((len(states), len(states)))
-    for (i, j, h), k in index.items():
+    for k, (i, j, h) in enumerate(states):
         free = 3 - i - j - h
-        if free:
-            flow[k, index[i + 1, j, h]] += rate / 60 * (1 - second)
-            flow[k, index[i + 1, j + (free > 1), h]] += rate / 60 * second
-        if i:
-            flow[k, index[i - 1, j, h + 1]] += i / scene * transport
-            flow[k, index[i - 1, j, h]] += i / scene * (1 - transport)
-        if j:
-            flow[k, index[i, j - 1, h]] += j / scene
-        if h:
-            flow[k, index[i, j, h - 1]] += h / handover
+        for change, rates in (
+            ((1, 0, 0), rate / 60 * (1 - second) * (free > 0)),
+            ((1, int(free > 1), 0), rate / 60 * second * (free > 0)),
+            ((-1, 0, 1), i / scene * transport),
+            ((-1, 0, 0), i / scene * (1 - transport)),
+            ((0, -1, 0), j / scene),
+            ((0, 0, -1), h / handover),
+        ):
+            if rates > 0:
+                flow[k, states.index(tuple(np.add((i, j, h), change)))] += rates
     balance = np.vstack([(flow - np.diag(flow.sum(axis=1))).T, np.ones(len(states))])
     chance = np.linalg.lstsq(balance, np.append(np.zeros(len(states)), 1.0), rcond=None)[0]
-    lost = sum(chance[k] for s, k in index.items() if sum(s) == 3)
-    busy = sum(chance[k] * sum(s) for s, k in index.items()) / 3
-
     city = eo.City([rate], [[0.0]], turnout_times=0, service_times=30)
     kind = Priority(units=(1 - second, second), on_scene=Duration(scene), transport=transport)
     system = System(city, np.zeros((3, 3)), 1, priorities=[kind], handover=Duration(handover))
-    found = simulate(system, [0, 0, 0], capacity="loss", calls=600_000, rng=2)
+    found, busy = simulate(system, [0, 0, 0], capacity="loss", calls=600_000, rng=2), np.sum(states, axis=1)
     low, high = found.interval("loss", level=0.999)
-    assert low < lost < high
-    assert found.utilizations.mean() == pytest.approx(busy, abs=0.004)
+    assert low < chance[busy == 3].sum() < high
+    assert found.utilizations.mean() == pytest.approx(chance @ busy / 3, abs=0.004)
 
 
 def test_one_unit_is_busy_for_all_parts_of_a_call():
@@ -192,12 +188,10 @@ def test_results_as_tables():
     assert table.loc["all", ["mean_response_min", "late", "lost"]].tolist() == pytest.approx(whole)
     assert table.loc["all", "low"] < found.mean_response < table.loc["all", "high"]
     assert found.percentile(0.5) <= found.percentile(0.9)
-    assert found.loss_probability > 0.1
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_input_says_what_was_expected():
+    for call, message in (
         (lambda: town(priorities=[Priority("a", 0.5)]), "shares of `priorities` must sum to 1"),
         (lambda: town(priorities=[Priority("a", 0.5), Priority("a", 0.5)]), "distinct names"),
         (lambda: town(priorities=[Priority(mode=1)]), "must be below 1"),
@@ -216,10 +210,8 @@ def test_results_as_tables():
         (lambda: simulate(town(), [0], shifts=[[0, 25]]), "whole hours"),
         (lambda: simulate(town(), [0], calls=10), "at least 20"),
         (lambda: simulate(town(), [0], calls=20, rng=0).percentile(0.9, "low"), "'all'"),
-    ],
-)
-def test_bad_input_says_what_was_expected(make, message):
-    refused(message, make)
+    ):
+        refused(message, call)
 
 
 def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():

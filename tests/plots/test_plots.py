@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from refusals import refused
 from smallville import BOTH, CENTRES, evaluation, small_city
@@ -60,34 +59,6 @@ def test_lines_and_stations_say_their_shares(city, both, doubled):
     assert great_circle_km(scale[:1], scale[1:])[0, 0] == pytest.approx(length, rel=0.005)
     _, (ax,) = plots.deployments(city, doubled)
     assert {"2", "100%"} <= set(texts(ax))
-
-
-@pytest.mark.parametrize("turn", [1, -1])
-def test_holes_in_an_atom_stay_open(turn):
-    outer, hole = (square(0, 0)["coordinates"][0], [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn])
-    path = maps._path({"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]})
-    fig = Figure(figsize=(5, 2), dpi=100)
-    ax = fig.add_axes((0, 0, 1, 1), xlim=(-0.02, 0.08), ylim=(-0.02, 0.02))
-    ax.add_collection(PathCollection([path], facecolors="black"))
-    canvas = FigureCanvasAgg(fig)
-    canvas.draw()
-    dark = np.asarray(canvas.buffer_rgba())[::-1, :, 0] < 128
-    x, y = ax.transData.transform([[-0.005, -0.005], [0.003, 0.002], [0.04, 0.0], [0.025, 0.0]]).astype(int).T
-    assert dark[y, x].tolist() == [True, False, True, False]
-
-
-def test_circles_stand_in_for_missing_outlines(city, both):
-    atoms, sites = [[0, 0], [3, 1], [5, 2]], [[1, 0], [1, 0], [4, 1]]
-    plane = city.replace(atom_shapes=None, geographic=False, atom_locations=atoms, site_locations=sites)
-    _, (ax,) = plots.deployments(plane, evaluation(plane, both.sites, both.dispatch_fractions, both.utilizations))
-    sizes = of_kind(ax, PathCollection)[0].get_sizes()
-    assert sizes[1] / sizes[0] == pytest.approx(2)  # area is the share of calls
-
-
-def test_deployments_share_one_scale(city, both, doubled):
-    fig, axes = plots.deployments(city, {"optimum": both, "p-median": doubled})
-    assert [ax.get_title(loc="left").split(":")[0] for ax in axes] == ["optimum", "p-median"]
-    assert len(fig.axes) == 3  # and one colour bar
 
 
 def test_convergence_draws_the_median_or_mean_and_confidence():

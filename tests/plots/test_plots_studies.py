@@ -1,4 +1,4 @@
-"""Figures of regret, of control problems, of BOKE and of studies: what is drawn is what was passed."""
+"""Figures of regret, of control problems and of BOKE: what is drawn is what was passed."""
 
 import itertools
 
@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from papers import study_figures
 from refusals import refused
 
 import emsopt as eo
@@ -60,34 +59,6 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     assert [label.get_weight() for label in ax.get_yticklabels()] == ["normal", "bold", "normal"]  # the target
     other = eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals)
     refused("the sets 0 to 0, but the run played set 2", plots.control_run, run, other)
-
-
-def test_control_study_draws_means_and_standard_errors():
-    keys = itertools.product(("hartmann", "ackley"), ("cheap", "moderate"), ("ucb-psq", "unknown-cost"), range(3))
-    rows = [(*key, 0.02, cost, 10 * cost, 1.0 / cost + key[3] * 1e-3, -1.0) for key in keys for cost in (1, 50, 100)]
-    names = "objective costs method seed variance cost plays simple_regret quality_regret"
-    fig, axes = study_figures.control_study(pd.DataFrame(rows, columns=names.split()))
-    assert (axes.shape, axes[0, 0].get_title(loc="left")) == ((2, 2), "cheap costs, variance 0.02")
-    assert axes[1, 0].get_ylabel() == "ackley"
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
-    costs = np.array([1, 50, 100])
-    np.testing.assert_allclose(axes[1, 1].lines[0].get_xydata(), np.c_[costs, 1.0 / costs + 1e-3])
-    band = axes[1, 1].collections[0].get_paths()[0].vertices[:, 1]
-    assert band.max() == pytest.approx(1 + 1e-3 + 1e-3 / np.sqrt(3))
-
-
-def test_control_bounds_draw_regret_per_play_below_its_bounds():
-    rows = [(T, a, s, T * 0.1 + s, T * 0.2, T * 2.0, T * 0.5, T * 0.6, T * (1 - a), T * a) for T in (10, 100)
-            for a in (0.0, 0.1) for s in (0, 1)]  # fmt: skip
-    names = ["plays", "alpha", "seed", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
-    study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
-    _, (quality, cost) = study_figures.control_bounds(study)
-    drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
-    assert (drawn["Algorithm 1"], drawn["bound (3), Theorem 1"]) == (pytest.approx([0.15, 0.105]), [2.0, 2.0])
-    assert (drawn["bound (5), Theorem 3"], drawn["always the worst play"]) == ([0.6, 0.6], [1.0, 1.0])
-    drawn = {line.get_label(): line.get_ydata().tolist() for line in cost.lines}
-    assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
-    assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
 
 
 def test_a_step_of_boke_shows_three_views_of_one_axis():

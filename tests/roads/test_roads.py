@@ -19,9 +19,7 @@ OFFSET, SYSTEM = "-285448.66,-5492398.13", "+proj=utm +zone=32 +ellps=WGS84 +dat
 NET = """<?xml version="1.0" encoding="UTF-8"?>
 <net version="1.20">
     <location netOffset="-285448.66,-5492398.13" projParameter="+proj=utm +zone=32 +ellps=WGS84 +datum=WGS84"/>
-    <edge id=":n_0" function="internal">
-        <lane id=":n_0_0" index="0" speed="5.00" length="3.00" shape="0,0 1,1"/>
-    </edge>
+    <edge id=":n_0" function="internal"><lane id=":n_0_0" index="0" speed="5.00" length="3.00" shape="0,0 1,1"/></edge>
     <edge id="north" from="a" to="b" type="highway.primary">
         <lane id="north_0" index="0" allow="bus" speed="8.00" length="99.00" shape="0,0,5 0,99,5"/>
         <lane id="north_1" index="1" disallow="pedestrian tram" speed="13.89" length="100.00" shape="0,0,5 0,60,9 0,100,15"/>
@@ -30,9 +28,7 @@ NET = """<?xml version="1.0" encoding="UTF-8"?>
     <edge id="east" from="b" to="c" type="highway.residential">
         <lane id="east_0" index="0" allow="passenger bus" speed="8.33" length="50.00" shape="0,100,15 50,100,15"/>
     </edge>
-    <edge id="west" from="c" to="b">
-        <lane id="west_0" index="0" speed="8.33" length="50.00" shape="50,100 0,100"/>
-    </edge>
+    <edge id="west" from="c" to="b"><lane id="west_0" index="0" speed="8.33" length="50.00" shape="50,100 0,100"/></edge>
     <edge id="south" from="b" to="a" type="highway.primary">
         <lane id="south_0" index="0" allow="passenger bus" disallow="bicycle" speed="13.89" length="100.00" shape="-3,100,15 -3,0,5"/>
     </edge>

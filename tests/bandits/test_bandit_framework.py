@@ -14,11 +14,6 @@ from emsopt.bandits.policies import rectified_mean
 from emsopt.roads import grid_roads
 
 
-@pytest.fixture(scope="module")
-def prior():
-    return bandits.navigation_prior(grid_roads(5, 5, jitter=0.3, relief=50, rng=3))
-
-
 @pytest.mark.parametrize("mean", [-30.0, -0.4, 0.0, 0.7, 200.0])
 @pytest.mark.parametrize("deviation", [0.05, 7.0])
 def test_rectified_mean_is_the_integral(mean, deviation):
@@ -50,7 +45,8 @@ def test_confidence_widths_are_theorem_3_1s(n_arms):
             assert wanted == pytest.approx(2 * erfcinv(2 * eta) ** 2, abs=1e-10)
 
 
-def test_costs_are_shifted_down_and_rewards_up(prior):
+def test_costs_are_shifted_down_and_rewards_up():
+    prior = bandits.navigation_prior(grid_roads(5, 5, jitter=0.3, relief=50, rng=3))
     arms, deviation, noise = np.arange(prior.n_arms), np.sqrt(prior.variance), np.sqrt(prior.noise_variance)
     eta = math.sqrt(2 * math.pi) / (2 * prior.n_arms * 4)  # of Theorem 3.1, in place of 1/t
     assert bandits.BayesUCB().beta(4, prior.n_arms) == pytest.approx(NormalDist().inv_cdf(eta) ** 2, abs=1e-10)

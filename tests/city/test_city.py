@@ -129,21 +129,6 @@ def test_great_circles():
     assert travel.plane_km([[0, 0], [1, 1]], [[3, 4]]).tolist() == [[5.0], [np.hypot(2, 3)]]
 
 
-def test_travel_laws(script, monkeypatch):
-    built = script("data/build_st_paul.py")
-    a, v = 2.0, 10.0  # cruising speed is reached after v / a = 5 s, half way at v² / a = 50
-    assert built.budge_median_seconds([8, 50, 150], a, v) == pytest.approx([4, 10, 20])
-    minutes = built.st_paul_law(np.linspace(0.1, 20, 200))
-    assert (np.diff(minutes) > 0).all()
-    monkeypatch.setattr(built, "METRES_PER_UNIT", 1)
-    # no spread: the mean is the median, here in minutes for kilometres
-    monkeypatch.setattr(built, "ST_PAUL_COEFFICIENTS", (a, v, 0, 0, 0))
-    assert built.st_paul_law([0, 0.15]) == pytest.approx([0, 20 / 60])
-    # c² = (b0 + b1 m) / m² with b2 = 0: m = 20, b0 = 10, b1 = 1.5 gives c² = 0.1
-    monkeypatch.setattr(built, "ST_PAUL_COEFFICIENTS", (a, v, 10, 1.5, 0))
-    assert built.st_paul_law(0.15) == pytest.approx(20 * np.exp(0.05) / 60)
-
-
 def lognormal(mean, cv):
     """Scipy's lognormal distribution of this mean and coefficient of variation."""
     sigma = np.sqrt(np.log1p(cv**2))

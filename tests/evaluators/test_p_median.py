@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from drawn import plane_city, tied_city
 from refusals import refused
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import milp
 
 import emsopt as eo
 from emsopt.evaluators import bounds, evaluate, evaluate_all, p_median
@@ -41,21 +41,12 @@ def brute_force(city, units, pinned=(), closed=()):
 def general_solver(city, units):
     """(4a)-(4f) as it stands, by HiGHS."""
     n, m = city.response_times.shape
-    costs = (city.response_times * city.demand_shares).ravel()
-    served = sp.hstack([sp.csr_array((m, n)), sp.kron(np.ones((1, n)), sp.eye_array(m))])
+    costs = np.r_[np.zeros(n), (city.response_times * city.demand_shares).ravel()]
     placed = np.r_[np.ones(n), np.zeros(n * m)]
+    served = sp.hstack([sp.csr_array((m, n)), sp.kron(np.ones((1, n)), sp.eye_array(m))])
     staffed = sp.hstack([-sp.kron(sp.eye_array(n), np.ones((m, 1))), sp.eye_array(n * m)])
-    result = milp(
-        np.r_[np.zeros(n), costs],
-        integrality=placed,
-        bounds=Bounds(0, 1),
-        constraints=[
-            LinearConstraint(served, 1, 1),
-            LinearConstraint(placed, units, units),
-            LinearConstraint(staffed, ub=0),
-        ],
-        options={"mip_rel_gap": 0.0},
-    )
+    constraints = [(served, 1, 1), (placed, units, units), (staffed, -np.inf, 0)]
+    result = milp(costs, integrality=placed, bounds=(0, 1), constraints=constraints, options={"mip_rel_gap": 0.0})
     assert result.status == 0
     return result.fun
 

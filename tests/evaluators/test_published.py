@@ -161,18 +161,16 @@ def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, une
     groups, centre = city.twin_groups, p_median(city, 1).sites[0]
     away = (city.site_locations - city.site_locations[centre]) * [np.cos(np.pi / 4), 1]
     away, home = np.hypot(*away.T), np.bincount(groups[p_median(city, 9).sites], minlength=14)
-    found, ways, lost, values, near, far = [], [], [], [], [], []
+    rows = []
     for theta in (0.001, 1, 2, 6, 1000):
         goal = eo.Objective(city.scaled(theta), eo.DeploymentSpace(city, 9, colocation=True), "approximate")
         run = eo.optimizers.local_search(goal, restarts=4, rng=0)
-        found.append(np.abs(np.bincount(groups[run.x], minlength=14) - home).sum() // 2)
-        ways.append(away[run.x].mean())
-        e = approximate_hypercube(goal.city, run.x)
-        lost.append(e.loss_probability)
-        values.append(run.fun)
-        near.append(gini(city.response_times[run.x].min(axis=0), city.demand_shares))
-        far.append(gini(e.atom_response, city.demand_shares))
-    assert found == moved
+        e, nearest = approximate_hypercube(goal.city, run.x), city.response_times[run.x].min(axis=0)
+        left = np.abs(np.bincount(groups[run.x], minlength=14) - home).sum() // 2
+        equality = [gini(minutes, city.demand_shares) for minutes in (nearest, e.atom_response)]
+        rows.append((left, away[run.x].mean(), e.loss_probability, run.fun, *equality))
+    found, ways, lost, values, near, far = zip(*rows, strict=True)
+    assert list(found) == moved
     assert (np.diff(ways) < 0).all()
     assert (np.diff(values) > 0).all()
     assert (groups[run.x] == groups[centre]).all()

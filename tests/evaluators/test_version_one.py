@@ -201,9 +201,6 @@ def test_busy_as_londons_units_the_optimum_is_ahead_and_more_units_help(city, me
     assert response == pytest.approx([8.80, 8.56, 8.41, 8.22], abs=0.01)
     gap = exact_hypercube(lost, median.sites).mean_response - best.mean_response
     claim(V1, "Section 7.2, London", gap, *response)
-    queued = city.with_offered_load(0.84, 9)
-    waiting = evaluate_all(queued, 9, evaluator="approximate", capacity="queue")
-    assert approximate_hypercube(queued, median.sites, capacity="queue").mean_response - waiting.values.min() > 0.67
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
@@ -251,7 +248,6 @@ def test_late_responses_of_the_p_median_in_proportion(city, median, claim):
     more = [median.late_fraction(t) / late(city, t).values.min() - 1 for t in (8.0, 9.0)]
     by_their_own = np.array([10.8, 5.76]) / [7.83, 3.88] - 1
     assert by_their_own == pytest.approx([0.379, 0.485], abs=5e-4)
-    assert int(1000 * median.late_fraction(8.0)) == 108  # printed so: cut off, not rounded
     claim(V1, "Section 7.4, 8 min, p-median", 100 * median.late_fraction(8.0), 100 * more[0])
     claim(V1, "Section 7.4, 9 min, difference", 100 * more[1])
 

@@ -13,15 +13,9 @@ from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
 
 
-def live_map(page):
-    """Return a live map that shows a page."""
-    live = LiveMap()
-    live.draw(page)
-    return live
-
-
 def test_an_update_sends_results_and_another_map_all(city, both, doubled):
-    live, seen = live_map(deployment_map(city, both)), []
+    live, seen = LiveMap(), []
+    live.draw(deployment_map(city, both))
     live.observe(lambda change: seen.append(change["name"]), ["kind", "scene", "views"])
     live.update({"another name": doubled})
     assert seen == ["views"]
@@ -33,20 +27,16 @@ def test_an_update_sends_results_and_another_map_all(city, both, doubled):
 
 
 def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
-    told = []
-    live = live_map(deployment_map(city, {"yours": both}))
+    told, live = [], LiveMap()
+    live.draw(deployment_map(city, {"yours": both}))
     live.edit, live.clicked = "yours", told.append
     for place in (0, 1):
         live._handle_custom_msg({"place": place}, [])  # as the browser sends it
     assert told == [[0, 1], [2]]
+    shown = live._repr_mimebundle_()  # by a viewer without a kernel
+    data = shown[0] if isinstance(shown, tuple) else shown
+    assert data["text/html"] == live.page._repr_html_()
     live = LiveMap(sentence="nothing yet")
     live.hide()
     live.draw(deployment_map(city, both, height=300))
     assert (live.layout.visibility, live.layout.height) == ("visible", "300px")
-
-
-def test_a_viewer_without_a_kernel_gets_the_page(city, both):
-    live = live_map(deployment_map(city, both))
-    shown = live._repr_mimebundle_()
-    data = shown[0] if isinstance(shown, tuple) else shown
-    assert data["text/html"] == live.page._repr_html_()

@@ -13,8 +13,9 @@ from refusals import refused
 from smallville import evaluation, small_city
 
 from emsopt.city.city import City
+from emsopt.datasets import grid_city, load_st_paul
 from emsopt.evaluators import approximate_hypercube
-from emsopt.maps import _colours
+from emsopt.maps import _colours, frames
 from emsopt.maps.deployments import deployment_map
 from emsopt.roads import grid_roads
 
@@ -154,16 +155,6 @@ def test_a_plane_city_is_drawn_in_metres(both):
     refused("in longitude and latitude", deployment_map, small_city(), both, roads=net)
 
 
-def test_an_update_shares_what_stays(both, doubled, city):
-    shown = deployment_map(city, both, limits=(0, 9))
-    heavier = shown.updated({"other": doubled}, city.scaled(2))
-    assert heavier.scene is shown.scene
-    assert heavier.views == deployment_map(city.scaled(2), {"other": doubled}, limits=(0, 9)).views
-    elsewhere = city.replace(arrival_rates=[3.0, 2.0, 1.0])
-    assert shown.updated(both, elsewhere).scene["city"]["atoms"]["share"] == [0.5, 0.333333, 0.166667]
-    refused("belongs to another city", shown.updated, approximate_hypercube(City([1.0], [[1.0]], 1.0, 30.0), [0]))
-
-
 def test_what_cannot_be_drawn_is_refused(both, city):
     other = City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]])
     for options, message in (
@@ -178,3 +169,26 @@ def test_what_cannot_be_drawn_is_refused(both, city):
     ):
         refused(message, deployment_map, **{"city": city, "evaluation": both, **options})
     refused("does not exist", deployment_map(city, both).save, "nowhere/map.html")
+
+
+def test_frames_and_folium_maps_carry_the_figures():
+    names = [NASTY[0], *(f"site {k}" for k in range(1, 17))]
+    city = load_st_paul().replace(site_names=names)
+    sites = [0, 0, 3, 4, 8, 9, 11, 15, 16]
+    evaluated = approximate_hypercube(city, sites)
+    frame = frames.atoms_frame(city, evaluated)
+    assert (frame.crs.to_epsg(), len(frame)) == (4326, 71)
+    assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluated.atom_response)
+    assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
+    centres = frames.atoms_frame(city.replace(atom_shapes=None)).geometry
+    assert frame.geometry.contains(centres).mean() > 0.9  # a cell holds its own atom
+    frame = frames.sites_frame(city, evaluated)
+    assert frame["units"].tolist() == np.bincount(sites, minlength=17).tolist()
+    assert frame["utilization"].iloc[0] == pytest.approx(evaluated.utilizations[:2].mean())
+    assert (frame["utilization"].isna().sum(), frame["share_of_calls"].sum()) == (9, pytest.approx(1))
+    page = frames.folium_map(city, evaluated).get_root().render()
+    assert "mean response (min)" in page
+    assert "alert(1)" in page
+    assert "<script>alert(1)" not in page
+    grid = grid_city(n_sites=9, units=3, rng=0)
+    refused("plane", frames.folium_map, grid, approximate_hypercube(grid, [0, 1, 2]))

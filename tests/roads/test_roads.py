@@ -83,6 +83,10 @@ def test_paths_cost_what_bellman_ford_says():
         assert set(pairwise(path.tolist())) <= set(map(tuple, net.connections.tolist()))
         assert len(set(path)) == len(path)
         assert costs[path].sum() == pytest.approx(bellman_ford(net, costs, start)[end], rel=1e-12, abs=1e-12)
+    copy = pickle.loads(pickle.dumps(net))
+    assert np.array_equal(copy.shortest_path(costs, start, end), path)
+    with pytest.raises(ValueError, match="read-only"):
+        net.lengths[0] = 1.0
 
 
 def test_closed_roads_are_avoided_and_open_again_afterwards():
@@ -183,7 +187,7 @@ def test_impossible_projections_stay_in_metres(net_file, monkeypatch):
 TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)]}
 
 
-def test_wrong_networks_are_refused():
+def test_wrong_networks_and_searches_are_refused():
     for change, message in (
         ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
         ({"speed_limits": [50.0, 70.0]}, "m/s, but their median is 60. Divide"),
@@ -196,11 +200,7 @@ def test_wrong_networks_are_refused():
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
     ):
         refused(message, RoadNetwork, **{**TWO, **change})
-
-
-def test_wrong_searches_and_grids_are_refused():
-    net = RoadNetwork(**TWO)
-    path, costs = net.shortest_path, [1.0, 1.0]
+    path, costs = RoadNetwork(**TWO).shortest_path, [1.0, 1.0]
     refused("no legal path leads from 'edge 2' to 'edge 1'.*largest_comp", path, costs, 1, 0)
     refused("`costs` must be at least 0", path, [1.0, -1.0], 0, 1)
     refused("`end` must be a whole number from 0 to 1", path, costs, 0, 2)
@@ -210,12 +210,3 @@ def test_wrong_searches_and_grids_are_refused():
     refused("one truth value per edge", path, costs, 0, 1, closed=[True])
     refused("`columns`", grid_roads, 1, 1)
     refused("from 0 to 0.4", grid_roads, jitter=0.6)
-
-
-def test_a_network_survives_pickling_and_is_read_only():
-    net = grid_roads(3, 3)
-    path = net.shortest_path(net.lengths, 0, 9)
-    copy = pickle.loads(pickle.dumps(net))
-    assert np.array_equal(copy.shortest_path(copy.lengths, 0, 9), path)
-    with pytest.raises(ValueError, match="read-only"):
-        net.lengths[0] = 1.0

@@ -185,19 +185,25 @@ ARCS = (
 )
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
-def test_jemss_files_are_read(packed, tmp_path):
-    place = tmp_path
+@pytest.mark.parametrize("kind", ["folder", "zip", "saved"])
+def test_files_are_read_by_their_names(kind, tmp_path):
+    """Folders and archives as JEMSS has them, and networks saved before."""
+    place = {"folder": tmp_path, "zip": tmp_path / "town.zip", "saved": tmp_path / "town.json.gz"}[kind]
     for file, text in {"nodes.csv": NODES, "arcs.csv": ARCS}.items():
         (tmp_path / file).write_text(text)
-        if packed:
-            place = tmp_path / "town.zip"
-            with zipfile.ZipFile(place, "a") as archive:
-                archive.writestr(f"auckland/{file}", text)
+        with zipfile.ZipFile(tmp_path / "town.zip", "a") as archive:
+            archive.writestr(f"auckland/{file}", text)
+    if kind == "saved":
+        RoadNetwork.read(tmp_path).save(place)
     net = RoadNetwork.read(place)
     assert (net.geographic, net.ids, net.classes) == (True, ("1", "2", "3"), ("unknown", "motorway", "unknown"))
     np.testing.assert_allclose(net.lengths, [9000, 9500, 19000])
-    np.testing.assert_allclose(net.edge_minutes(), np.array([0.0125, 0.004, 0.01]) * 1440)
+    np.testing.assert_allclose(net.edge_minutes(), np.array([0.0125, 0.004, 0.01]) * 1440, rtol=1e-5)
+    (tmp_path / "nodes.csv").unlink()
+    refused(r"there is no file.*nodes.csv", RoadNetwork.read, tmp_path)
+    (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
+    refused(r"damaged or not a \.zip", RoadNetwork.read, tmp_path / "town.zip")
+    refused(r"by its name \(.osm.pbf, .*got 'town.txt'", RoadNetwork.read, "town.txt")
 
 
 def test_tables_take_speeds_and_the_straight_line():
@@ -247,13 +253,3 @@ def test_bad_tables_are_refused(nodes, arcs, message):
     arcs = {"from": [1, 2], "to": [2, 1], "distance": [1.0, 1.0], "minutes": [1.0, 1.0], **arcs}
     tables = ({key: values for key, values in table.items() if values is not None} for table in (nodes, arcs))
     refused(message, RoadNetwork.from_tables, *map(pd.DataFrame, tables))
-
-
-def test_other_files_are_read_by_their_names_or_refused(tmp_path):
-    net = grid_roads(3, 3)
-    net.save(tmp_path / "town.json.gz")
-    assert RoadNetwork.read(tmp_path / "town.json.gz").ids == net.ids
-    (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
-    refused(r"damaged or not a \.zip", RoadNetwork.read, tmp_path / "town.zip")
-    refused(r"there is no file.*nodes.csv", RoadNetwork.read, tmp_path)
-    refused(r"by its name \(.osm.pbf, .*got 'town.txt'", RoadNetwork.read, "town.txt")

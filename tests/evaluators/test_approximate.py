@@ -13,21 +13,6 @@ from emsopt.evaluators._approximate_equations import correction
 from emsopt.evaluators.approximate import correction_factors
 
 
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-@pytest.mark.parametrize("rho", [0.05, 0.4, 0.9])
-def test_exact_for_interchangeable_units(rho, capacity):
-    """The correction factor is exact when every unit is alike (Larson 1975)."""
-    p = 6
-    ranks = (np.arange(p)[:, None] - np.arange(p)[None, :]) % p
-    times = np.random.default_rng(0).uniform(2, 12, (p, p))
-    city = eo.City(np.full(p, 1.0), times, 1.0, 30.0, preference=ranks).with_offered_load(rho, p)
-    ours, exact = (f(city, np.arange(p), capacity=capacity) for f in (approximate_hypercube, exact_hypercube))
-    assert ours.utilizations == pytest.approx(exact.utilizations, abs=1e-9)
-    assert ours.loss_probability == pytest.approx(exact.loss_probability, abs=1e-10)
-    assert ours.queue_probability == pytest.approx(exact.queue_probability, abs=1e-10)
-    assert ours.mean_wait == pytest.approx(exact.mean_wait, abs=1e-8)
-
-
 def test_correction_factor_against_its_definition():
     """(2) summed term by term, with Erlang probabilities."""
     from math import comb, factorial

@@ -38,6 +38,7 @@ def test_costs_are_late_shares():
     assert (costs[minutes < 8] == 0).all()
     assert np.allclose(costs[(minutes >= 8) & (minutes * 1.43 < 20)], 0.815)
     assert np.allclose(costs[minutes > 20], 1)
+    refused("options", OperationsObjective, SYSTEM, SPACE, trace=3)
 
 
 @pytest.mark.parametrize("method", ["gp-pm", "local"])
@@ -89,10 +90,6 @@ def test_searched_tables_are_better_on_their_own_calls():
     before, after = (simulate(SYSTEM, SITES, policy=rule, calls=2_000, rng=seed).late_share for rule in (start, found))
     assert after < before
     assert found.moves == 0
-
-
-def test_bad_input_says_what_was_expected():
-    refused("options", OperationsObjective, SYSTEM, SPACE, trace=3)
     refused("policy", best_table, SYSTEM, SITES, "closest")
     refused("needs `coverage`", Policy, "coverage")
     refused("needs `table`", Policy, instant=True)

@@ -1,4 +1,4 @@
-"""What agents learn: Gaussian processes and independent arms, against closed forms; on large networks, against dense ones."""
+"""What agents learn, against closed forms and each other; on large networks, against dense processes."""
 
 import pickle
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_exact_posterior_is_the_dense_solve(prior, window, monkeypatch):
 
 @pytest.mark.parametrize("drawn_before", [True, False])
 def test_joint_samples_have_the_posterior_moments(prior, drawn_before, monkeypatch):
-    """Samples drawn from the prior and carried through six windows, or drawn after the data: exact mean and covariance."""
+    """Samples drawn from the prior and carried through six windows, or drawn after the data, have the exact moments."""
     n, rng = 10_000 if drawn_before else 4000, np.random.default_rng(1)
     monkeypatch.setattr(exact, "WINDOW", 12)
     monkeypatch.setattr(exact, "DRAWS", n if drawn_before else 1000)

@@ -129,7 +129,7 @@ def test_learning_pays_and_thompson_sampling_explores_less(net, prior):
 
 
 def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, prior):
-    """Roads closed always or in odd rounds, and a turn in odd rounds: the best path open in the round is compared with."""
+    """Roads closed always or in odd rounds, and a turn in odd rounds: the comparison is with the best open path."""
     options = {"horizon": 30, "rng": 1, "prior": prior}
     costs = rectified_mean(bandits.run(net, START, END, "gp-ts", **options).expected, np.sqrt(prior.noise_variance))
     best = net.shortest_path(costs, START, END)

@@ -35,7 +35,7 @@ def correlated(n=8):
 
 
 def lost_above(root, deviation=1.0):
-    """Return E[(f - U)₊] of a Gaussian f whose upper confidence bound U is `root` standard deviations above its mean."""
+    """Return E[(f - U)₊] of a Gaussian f, where the bound U is `root` standard deviations above its mean."""
     return deviation * (norm.pdf(root) - root * ndtr(-root))
 
 

@@ -221,7 +221,7 @@ def test_posterior_deviation_moves_little_though_the_step_of_the_proof_fails():
 
 
 def test_rounding_to_the_grid_costs_at_most_pi_squared_over_6():
-    """Lemma (7), with Lemmas (87) and (97) for its two parts: rounding sets of arms to the theorem's grid costs far less.
+    """Lemma (7), with Lemmas (87) and (97) for its parts: rounding sets of arms to the theorem's grid costs far less.
 
     Changes of posterior mean and deviation over twelve rounds, summed over the set, on average over 60 runs.
     """

@@ -134,7 +134,7 @@ def test_minutes_a_year_lost_by_the_p_median(city, median, optimal):
 
 @pytest.mark.parametrize(("capacity", "load", "gap"), [("loss", 1.26, 0.82), ("queue", 0.84, 0.92)])
 def test_gap_at_londons_utilisation(city, median, optimal, capacity, load, gap, claim):
-    """Section 7.3.2, at 84 % utilisation; the optimum is the best by the exact model of the approximate one's 50 best."""
+    """Section 7.3.2, at 84 % utilisation; the optimum is the exact model's among the approximation's 50 best."""
     busy = city.with_offered_load(load, 9)
     at_median = exact_hypercube(busy, median.sites, capacity=capacity)
     assert at_median.utilizations.mean() == pytest.approx(0.84, abs=0.001)
@@ -156,7 +156,7 @@ def gini(values, weights):
     [("published", [0, 2, 3, 6, 8], [0.154, 0.174]), ("embedded", [0, 1, 2, 6, 8], [0.134, 0.175])],
 )
 def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, unequal, claim):
-    """θ from 0.001 to 1000: units moved from the p-median, their way to the centre, inequality of the tracts' responses."""
+    """θ from 0.001 to 1000: units moved from the p-median, their way to the centre, inequality of responses."""
     city = eo.datasets.load_st_paul(version)
     groups, centre = city.twin_groups, p_median(city, 1).sites[0]
     away = (city.site_locations - city.site_locations[centre]) * [np.cos(np.pi / 4), 1]

@@ -165,7 +165,7 @@ def test_seven_tracts_are_slower_under_the_p_median_but_the_edge_gains_little(ci
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_the_central_unit_is_busier_under_the_p_median(city, optimum, median, evaluator, claim):
-    """C.2's cause slows the tracts at Station 8; the seven tracts that it names lose their nearest unit, the one at 7/12."""
+    """C.2's cause slows the tracts at Station 8; its seven tracts lose their nearest unit, the one at 7/12."""
     found = [evaluate(city, sites, evaluator) for sites in (optimum.sites, median.sites)]
     assert all(e.sites[e.utilizations.argmax()] == AT["38-67"] for e in found)
     busy = [100 * e.utilizations.max() for e in found]
@@ -181,14 +181,14 @@ def test_the_central_unit_is_busier_under_the_p_median(city, optimum, median, ev
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_figure_6_shows_the_moves_at_the_original_rate(city, optimum, median, evaluator):
-    """At twice the rate one unit moves; the text's two moves lead from the p-median to the optimum at the original rate."""
+    """At twice the rate one unit moves; the text's two moves lead from the p-median to the original optimum."""
     left, reached = moves(optimum.sites, evaluate_all(city.scaled(2), 9, evaluator=evaluator).best_sites)
     assert [city.site_names[k] for k in (*left, *reached)] == ["Station 24", "Station 7"]
     assert moves(median.sites, optimum.sites) == ([AT["62"], AT["9"]], [AT["27-28-39"], AT["7-12"]])
 
 
 def test_busy_as_londons_units_the_optimum_is_ahead_and_more_units_help(city, median, claim):
-    """Section 7.2, at a utilisation of 84 %; the optimum is the best by the exact model of the approximate one's 50 best."""
+    """Section 7.2, at a utilisation of 84 %; the optimum is the exact model's among the approximation's 50 best."""
     lost = city.with_offered_load(1.26, 9)
     every = evaluate_all(lost, 9, evaluator="approximate")
     fifty = every.sites[every.values.argsort()[:50]]

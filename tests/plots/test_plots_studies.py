@@ -17,7 +17,7 @@ from emsopt.plots import drives, hourly_plan, weekly_profile
 
 
 def test_each_panel_has_the_mean_of_its_runs():
-    """Two routes, two policies, three runs, three rounds; regret grows in proportion to the round; other columns as lines."""
+    """Two routes, two policies, three runs, three rounds; regret grows with the round; other columns as lines."""
     rng, keys = np.random.default_rng(0), itertools.product("AB", ("gp-ts", "bi-ucb"), range(3))
     rows = [("monaco", *key, t, slope * t) for key in keys for slope in [10 * rng.random() + 1] for t in (10, 20, 30)]
     frame = pd.DataFrame(rows, columns=["network", "route", "policy", "run", "round", "cumulative_regret"])

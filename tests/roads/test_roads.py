@@ -28,7 +28,7 @@ NET = """<?xml version="1.0" encoding="UTF-8"?>
     <edge id="east" from="b" to="c" type="highway.residential">
         <lane id="east_0" index="0" allow="passenger bus" speed="8.33" length="50.00" shape="0,100,15 50,100,15"/>
     </edge>
-    <edge id="west" from="c" to="b"><lane id="west_0" index="0" speed="8.33" length="50.00" shape="50,100 0,100"/></edge>
+    <edge id="west" from="c" to="b"><lane id="west_0" index="0" speed="8.33" length="50" shape="50,100 0,100"/></edge>
     <edge id="south" from="b" to="a" type="highway.primary">
         <lane id="south_0" index="0" allow="passenger bus" disallow="bicycle" speed="13.89" length="100.00" shape="-3,100,15 -3,0,5"/>
     </edge>

@@ -65,7 +65,6 @@ def test_convergence_draws_the_median_or_mean_and_confidence():
     runs = {"random": [pd.DataFrame({"best": [value, value - 0.1]}) for value in values]}
     _, ax = plots.convergence(runs, band=None, reference={"optimum": 5.7})
     assert ax.lines[0].get_xydata().tolist() == [[1, 6.4], [2, pytest.approx(6.3)]]
-    assert ax.lines[0].get_label() == "random (5 runs)"
     assert "optimum 5.7" in texts(ax)
     _, ax = plots.convergence(runs)
     assert np.allclose(ax.lines[0].get_ydata(), [6.44, 6.34])

@@ -101,7 +101,6 @@ def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
     assert set(shown) == placed
     dots = sum(text.endswith("●") for text in shown.values())
     assert dots == len(plan.changes().drop_duplicates(["hour", "to"])) > 0
-    assert f"{plan.moves.sum()} in all" in ax.get_xlabel()
 
 
 def test_drives_and_back_test_of_a_fit_are_drawn():

@@ -111,6 +111,10 @@ def test_points_are_joined_to_the_right_road():
     net = road(*lines, classes=["motorway", "residential", "residential"])
     near, apart = net.travel_times([(1500, 20), (1500, 30)], [(0, 0)], off_road_kmh=np.inf)[:, 0] * 600
     assert (near, apart) == pytest.approx((1500, 1900))
+    line = np.array([[10.001, 59.99], [10.001, 60.01]])  # a thousandth of a degree east is 55.6 m here
+    net = RoadNetwork([2000.0] * 2, [10.0] * 2, [], polylines=[line, line[::-1]], geographic=True)
+    away = net.travel_times([(10, 60)], [(10.001, 60.01)], off_road_kmh=6)[0, 0]
+    assert away == pytest.approx(1000 / 600 + 0.556, abs=0.001)
     only = road(lines[0], classes=["motorway"])
     assert only.travel_times([(1500, 100)], [(0, 0)], off_road_kmh=np.inf)[0, 0] * 600 == pytest.approx(1500)
 

@@ -14,11 +14,6 @@ from emsopt.bandits.policies import rectified_mean
 from emsopt.roads import grid_roads
 
 
-@pytest.fixture(scope="module")
-def prior():
-    return bandits.navigation_prior(grid_roads(5, 5, jitter=0.3, relief=50, rng=3))
-
-
 @pytest.mark.parametrize("mean", [-30.0, -0.4, 0.0, 0.7, 200.0])
 @pytest.mark.parametrize("deviation", [0.05, 7.0])
 def test_rectified_mean_is_the_integral(mean, deviation):
@@ -50,49 +45,22 @@ def test_confidence_widths_are_theorem_3_1s(n_arms):
             assert wanted == pytest.approx(2 * erfcinv(2 * eta) ** 2, abs=1e-10)
 
 
-def test_costs_are_shifted_down_and_rewards_up(prior):
-    arms = np.arange(prior.n_arms)
+def test_costs_are_shifted_down_and_rewards_up():
+    prior = bandits.navigation_prior(grid_roads(5, 5, jitter=0.3, relief=50, rng=3))
+    arms, deviation, noise = np.arange(prior.n_arms), np.sqrt(prior.variance), np.sqrt(prior.noise_variance)
     eta = math.sqrt(2 * math.pi) / (2 * prior.n_arms * 4)  # of Theorem 3.1, in place of 1/t
     assert bandits.BayesUCB().beta(4, prior.n_arms) == pytest.approx(NormalDist().inv_cdf(eta) ** 2, abs=1e-10)
-    deviation = np.sqrt(np.diag(prior.covariance))
-    for rule, beta in (
-        (bandits.UCB(0.5), 0.5 * bandits.UCB().beta(4, prior.n_arms)),
-        (bandits.BayesUCB(), bandits.BayesUCB().beta(4, prior.n_arms)),
-    ):
-        for sense, sign in (("min", -1), ("max", 1)):
-            agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense)
-            wanted = prior.mean + sign * np.sqrt(beta) * deviation
-            assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
-        agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense="min", rectify=True)
-        wanted = rectified_mean(prior.mean - np.sqrt(beta) * deviation, np.sqrt(prior.noise_variance))
-        assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
-    sample, rectified = (
-        bandits.Agent(bandits.IndependentArms(prior), bandits.Thompson(), sense="min", rectify=rectify, rng=0)
-        for rectify in (False, True)
-    )
-    wanted = rectified_mean(sample.indices(4, arms), np.sqrt(prior.noise_variance))
-    assert rectified.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
 
+    def indices(rule, sense="min", **options):
+        return bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense, **options).indices(4, arms)
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_thompson_samples_are_joint_only_if_asked_for(prior, joint):
-    """The same marginals; arms that are alike err together in joint samples only."""
-    agent = bandits.Agent(bandits.ExactGP(prior), bandits.Thompson(joint), rng=0)
-    samples = np.array([agent.indices(1, np.arange(prior.n_arms)) for _ in range(3000)])
-    deviation = np.sqrt(np.diag(prior.covariance))
-    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.08)
-    wanted = prior.covariance / np.outer(deviation, deviation)
-    i, j = np.unravel_index(np.argmax(np.triu(wanted, 1)), wanted.shape)
-    assert wanted[i, j] > 0.6
-    got = np.corrcoef(samples[:, i], samples[:, j])[0, 1]
-    assert got == pytest.approx(wanted[i, j] if joint else 0.0, abs=0.08)
-
-
-def test_top_k_takes_the_best_allowed_arms():
-    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
-    assert bandits.TopK(2)(scores).tolist() == [1, 3]
-    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
-    refused("Cannot choose 2 arms: only 1 are allowed", bandits.TopK(2), scores, [False, True, False, False, False])
+    for rule, factor in ((bandits.UCB(0.5), 0.5), (bandits.BayesUCB(), 1.0)):
+        width = np.sqrt(factor * type(rule)().beta(4, prior.n_arms)) * deviation
+        assert indices(rule) == pytest.approx(prior.mean - width, rel=1e-12)
+        assert indices(rule, "max") == pytest.approx(prior.mean + width, rel=1e-12)
+        assert indices(rule, rectify=True) == pytest.approx(rectified_mean(prior.mean - width, noise), rel=1e-12)
+    sample, rectified = (indices(bandits.Thompson(), rng=0, rectify=rectify) for rectify in (False, True))
+    assert rectified == pytest.approx(rectified_mean(sample, noise), rel=1e-12)
 
 
 class Sleepers:
@@ -114,6 +82,12 @@ class Sleepers:
         return np.sort(self.truth[self.awake])[-3:].sum() - self.truth[arms].sum()
 
 
+def test_top_k_takes_the_best_allowed_arms():
+    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
+    assert bandits.TopK(2)(scores).tolist() == [1, 3]
+    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
+
+
 @pytest.mark.parametrize("rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)])
 def test_another_problem_plugs_in(rule, monkeypatch):
     """Best three of the arms awake, on a line of 30: regret falls to less than a third of what it was."""
@@ -122,10 +96,8 @@ def test_another_problem_plugs_in(rule, monkeypatch):
     environment = Sleepers(prior, np.random.default_rng(0))
     monkeypatch.setattr("emsopt.bandits.exact.WINDOW", 8)
     agent = bandits.Agent(bandits.ExactGP(prior), rule, sense="max", rng=0)
-    losses = []
-    for step in bandits.play(agent, environment, bandits.TopK(3), 300):
-        assert step.number == len(losses) + 1
-        losses.append(environment.loss(step.arms))
+    losses = [environment.loss(step.arms) for step in bandits.play(agent, environment, bandits.TopK(3), 300)]
+    assert len(losses) == 300
     assert min(losses) > -1e-12
     assert np.mean(losses[-100:]) < np.mean(losses[:10]) / 3
 
@@ -134,6 +106,7 @@ def test_wrong_parts_are_refused():
     prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
     exact, sparse = bandits.ExactGP(prior), bandits.SparseGP(prior)
     refused("one boolean per arm", bandits.TopK(2), [1.0, 2.0, 3.0], [True, True])
+    refused("Cannot choose 2 arms: only 1 are allowed", bandits.TopK(2), [3.0, 9.0, 1.0], [False, True, False])
     refused("`rule` must be UCB", bandits.Agent, exact, "ts")
     refused("method `sample`", bandits.Agent, sparse, bandits.Thompson(joint=True))
     refused("sense='min'", bandits.Agent, exact, bandits.UCB(), rectify=True)

@@ -1,15 +1,19 @@
-"""What agents learn: exact and sparse Gaussian processes and independent arms, against closed forms and each other."""
+"""What agents learn, against closed forms and each other; on large networks, against dense processes."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from one_way import one_way_streets
 from refusals import refused
 from scipy.stats import multivariate_normal
 
 from emsopt import bandits
 from emsopt.bandits import exact
+from emsopt.bandits.districts import districts
 from emsopt.bandits.regression import sum_by_arm
+from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern
 
@@ -29,11 +33,19 @@ def dense_posterior(prior, arms, values):
 
 def rounds_of(prior, count, rng, length=9):
     """Arms and values of some rounds; some arms come up often, and sometimes twice in a round."""
-    truth = prior.draw(rng=rng)[:, 0]
-    favourite = rng.permutation(prior.n_arms) ** 1.5
+    truth, favourite = prior.draw(rng=rng)[:, 0], rng.permutation(prior.n_arms) ** 1.5
     for _ in range(count):
         arms = rng.choice(prior.n_arms, length, p=favourite / favourite.sum())
         yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
+
+
+def told(gp, rounds):
+    """Tell a process some rounds; return the arms, the values, and posterior mean and covariance by one dense solve."""
+    seen, prior = list(rounds), gp.prior
+    for arms, values in seen:
+        gp.update(arms, values)
+    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
+    return arms, values, *dense_posterior(prior, arms, values)
 
 
 @pytest.mark.parametrize("window", [10, 33, 256])
@@ -41,51 +53,27 @@ def test_exact_posterior_is_the_dense_solve(prior, window, monkeypatch):
     """50 rounds; windows that fill up in every round, in some, and never."""
     monkeypatch.setattr(exact, "WINDOW", window)
     gp = bandits.ExactGP(prior)
-    seen = list(rounds_of(prior, 50, np.random.default_rng(0)))
-    for arms, values in seen:
-        gp.update(arms, values)
-    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
-    mean, covariance = dense_posterior(prior, arms, values)
-    got_mean, got_variance = gp.predict()
-    assert np.abs(got_mean - mean).max() < 1e-8
-    assert np.abs(got_variance - np.diag(covariance)).max() < 1e-8
+    *_, mean, covariance = told(gp, rounds_of(prior, 50, np.random.default_rng(0)))
+    assert np.abs(gp.predict()[0] - mean).max() < 1e-8
+    assert np.abs(gp.predict()[1] - np.diag(covariance)).max() < 1e-8
     some = np.array([5, 0, 17, 40])
     assert np.abs(gp.covariance(some) - covariance[np.ix_(some, some)]).max() < 1e-8
-    part = gp.predict(some)
-    assert np.array_equal(part[0], got_mean[some])
-    assert np.array_equal(part[1], got_variance[some])
+    for part, whole in zip(gp.predict(some), gp.predict(), strict=True):
+        assert np.array_equal(part, whole[some])
 
 
-def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior):
-    before = prior.covariance.copy()
-    for regression in (bandits.ExactGP(prior), bandits.SparseGP(prior), bandits.IndependentArms(prior)):
-        mean, variance = regression.predict()
-        assert np.array_equal(mean, prior.mean)
-        assert variance == pytest.approx(np.diag(before), rel=1e-14)
-        regression.update([0, 1, 2, 3, 4], [9.0] * 5)
-        assert not np.array_equal(regression.predict()[0], prior.mean)
-    assert np.array_equal(prior.covariance, before)
-
-
-def rounds_told(gp, prior, count, rng):
-    """Tell a process some rounds; return posterior mean and covariance by one dense solve."""
-    seen = list(rounds_of(prior, count, rng))
-    for arms, values in seen:
-        gp.update(arms, values)
-    return dense_posterior(prior, *(np.concatenate(part) for part in zip(*seen, strict=True)))
-
-
-def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
-    """10,000 samples drawn from the prior, carried through six windows, against the exact mean and covariance."""
-    n = 10_000
+@pytest.mark.parametrize("drawn_before", [True, False])
+def test_joint_samples_have_the_posterior_moments(prior, drawn_before, monkeypatch):
+    """Samples drawn from the prior and carried through six windows, or drawn after the data, have the exact moments."""
+    n, rng = 10_000 if drawn_before else 4000, np.random.default_rng(1)
     monkeypatch.setattr(exact, "WINDOW", 12)
-    monkeypatch.setattr(exact, "DRAWS", n)
-    gp, rng = bandits.ExactGP(prior), np.random.default_rng(1)
-    gp.sample(slice(None), rng)  # draws them all before anything is observed
-    mean, covariance = rounds_told(gp, prior, 9, rng)
+    monkeypatch.setattr(exact, "DRAWS", n if drawn_before else 1000)
+    gp, every = bandits.ExactGP(prior), np.arange(prior.n_arms)
+    if drawn_before:
+        gp.sample(every, rng)  # draws them all before anything is observed
+    *_, mean, covariance = told(gp, rounds_of(prior, 9, rng))
     assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
-    samples = np.array([gp.sample(slice(None), rng) for _ in range(n - 1)])
-    assert gp._next == gp._samples.shape[1], "no sample should be drawn anew"
+    samples = np.array([gp.sample(every, rng) for _ in range(n - 1)])
     spread = np.sqrt(np.diag(covariance))
     errors = (samples.mean(axis=0) - mean) / (spread / np.sqrt(n))
     assert np.abs(errors).max() < 4.5
@@ -95,29 +83,15 @@ def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
     assert errors.std() == pytest.approx(1.0, abs=0.25)
 
 
-def test_samples_drawn_after_the_data_have_the_posterior_moments_too(prior, monkeypatch):
-    monkeypatch.setattr(exact, "WINDOW", 20)
-    monkeypatch.setattr(exact, "DRAWS", 1000)
-    gp, rng = bandits.ExactGP(prior), np.random.default_rng(2)
-    mean, covariance = rounds_told(gp, prior, 6, rng)
-    samples = np.array([gp.sample(np.arange(prior.n_arms), rng) for _ in range(4000)])
-    deviation = np.sqrt(np.diag(covariance))
-    assert np.abs((samples.mean(axis=0) - mean) / deviation).max() < 4.5 / np.sqrt(4000)
-    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.06)
-
-
 def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior):
     """Converged it equals Titsias' bound in closed form, whatever points were inducing on the way."""
     sparse = bandits.SparseGP(prior)
     sparse.inducing = 12
-    seen = list(rounds_of(prior, 25, np.random.default_rng(4)))
-    for arms, values in seen:
-        sparse.update(arms, values)
-    early = sparse.predict()[0]
+    assert sparse.elbo() == 0.0
+    arms, values, *_ = told(sparse, rounds_of(prior, 25, np.random.default_rng(4)))
+    early, bound = sparse.predict()[0], sparse.elbo()
     sparse.step(300)
-    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
-    Z = sparse._points
-    visits = np.bincount(arms, minlength=prior.n_arms)
+    Z, visits = sparse._points, np.bincount(arms, minlength=prior.n_arms)
     assert visits[Z].min() >= np.delete(visits, Z).max()
     K, noise = prior.covariance, prior.noise_variance
     inner = K[np.ix_(Z, Z)] + K[np.ix_(Z, arms)] @ K[np.ix_(arms, Z)] / noise
@@ -126,66 +100,35 @@ def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior
     got_mean, got_variance = sparse.predict()
     assert np.abs(got_mean - mean).max() < 1e-6
     assert np.abs(early - mean).max() > 1e-2, "one step a round lags behind"
-    assert sparse._contexts is None, "those of the edges"
     assert np.abs(got_variance - np.diag(K - known)).max() < 1e-6
     Q = K[np.ix_(arms, Z)] @ np.linalg.solve(K[np.ix_(Z, Z)], K[np.ix_(Z, arms)])
     likelihood = multivariate_normal(prior.mean[arms], Q + noise * np.eye(len(arms))).logpdf(values)
-    assert sparse.elbo() == pytest.approx(likelihood - (np.diag(K)[arms] - np.diag(Q)).sum() / (2 * noise), rel=1e-6)
-
-
-def test_steps_on_the_whole_history_raise_the_lower_bound(prior):
-    """The evidence lower bound of Algorithm 3, from no observation to convergence."""
-    sparse = bandits.SparseGP(prior)
-    sparse.inducing = 12
-    assert sparse.elbo() == 0.0
-    for arms, values in rounds_of(prior, 10, np.random.default_rng(7)):
-        sparse.update(arms, values)
-    bounds = []
-    for _ in range(20):
-        bounds.append(sparse.elbo())
-        sparse.step()
-    assert (np.diff(bounds) > 0).all()
+    best = likelihood - (np.diag(K)[arms] - np.diag(Q)).sum() / (2 * noise)
+    assert bound < sparse.elbo() == pytest.approx(best, rel=1e-6)
 
 
 def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
     """An arm that comes in or goes does not change the distribution of those that stay."""
     sparse = bandits.SparseGP(prior)
     sparse.inducing = 20
-    for arms, values in rounds_of(prior, 4, np.random.default_rng(5), length=5):
-        sparse.update(arms, values)
+    told(sparse, rounds_of(prior, 4, np.random.default_rng(5), length=5))
     Z = sparse._points.copy()
-    before = sparse.predict(Z)
+    before = np.array(sparse.predict(Z))
     sparse._append(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
     sparse._solution = None
-    for got, wanted in zip(sparse.predict(Z), before, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
-    stays = np.isin(sparse._points, Z[::2])
-    sparse._integrate_out(stays)
+    np.testing.assert_allclose(sparse.predict(Z), before, rtol=1e-6, atol=1e-9)
+    sparse._integrate_out(np.isin(sparse._points, Z[::2]))
     sparse._solution = None
-    for got, wanted in zip(sparse.predict(Z[::2]), before, strict=True):
-        np.testing.assert_allclose(got, wanted[::2], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sparse.predict(Z[::2]), before[:, ::2], rtol=1e-6, atol=1e-9)
 
 
 def test_batches_are_drawn_from_the_history(prior):
     """With batches of a fifth of the history the steps scatter around the exact posterior."""
     sparse = bandits.SparseGP(prior, rate=0.02, rng=0)
     sparse.batch = 60
-    dense = bandits.ExactGP(prior)
-    for arms, values in rounds_of(prior, 33, np.random.default_rng(6)):
-        sparse.update(arms, values)
-        dense.update(arms, values)
+    *_, mean, _ = told(sparse, rounds_of(prior, 33, np.random.default_rng(6)))
     sparse.step(600)
-    errors = (sparse.predict()[0] - dense.predict()[0]) / np.sqrt(prior.noise_variance)
-    assert 1e-3 < np.abs(errors).max() < 1.0
-
-
-def moving(prior, **options):
-    """Return a sparse process with ten inducing points, after six rounds."""
-    sparse = bandits.SparseGP(prior, **options)
-    sparse.inducing = 10
-    for arms, values in rounds_of(prior, 6, np.random.default_rng(8)):
-        sparse.update(arms, values)
-    return sparse
+    assert 1e-3 < np.abs(sparse.predict()[0] - mean).max() / np.sqrt(prior.noise_variance) < 1.0
 
 
 def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
@@ -195,7 +138,9 @@ def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     kernel = replace(prior.kernel, lengthscales=(np.array([1.0, 0.7, 1.5]), np.array(0.5)))
     prior, every = replace(prior, kernel=kernel, covariance=kernel.covariance()), np.arange(prior.n_arms)
     assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
-    sparse = moving(prior, context_rate=0.05)
+    sparse = bandits.SparseGP(prior, context_rate=0.05)
+    sparse.inducing = 10
+    told(sparse, rounds_of(prior, 6, np.random.default_rng(8)))
     at = sparse._current_contexts(kernel).copy()
     assert np.abs(at - kernel.contexts[sparse._points]).max() == pytest.approx(0.05, rel=1e-3), "one step of Adam"
     gradient = sparse._context_gradient(kernel, *sum_by_arm(sparse._observed_arms, sparse._values))
@@ -207,17 +152,10 @@ def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
             sparse._move_points(moved)
             bounds.append(sparse.elbo())
         assert gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-5)
-
-
-def test_moving_inducing_contexts_raises_the_lower_bound(prior):
-    """Converged with few points, free contexts beat those of the edges. In the next round they are the edges' again."""
-    still, free = moving(prior), moving(prior, context_rate=0.02)
-    assert still.elbo() == pytest.approx(free.elbo(), rel=0.01), "one step of 0.02 hardly matters"
-    still.step(300)
-    free.step(300)
-    assert free.elbo() > still.elbo() + 1
-    free.update([0], [0.0])
-    assert np.abs(free._contexts - prior.kernel.contexts[free._points]).max() <= 0.02 * (1 + 1e-6)
+    sparse._move_points(at)
+    before = sparse.elbo()
+    sparse.step(100)
+    assert sparse.elbo() > before + 1
     refused("needs a prior with a `kernel`", bandits.SparseGP, bandits.Prior([0.0], [[1.0]], 1.0), context_rate=0.01)
 
 
@@ -232,11 +170,6 @@ def test_independent_arms_follow_the_conjugate_update(prior):
     assert mean[3] == pytest.approx(variance[3] * (prior.mean[3] / v + 18.5 / s2), rel=1e-12)
     others = np.setdiff1d(np.arange(prior.n_arms), [3, 8])
     assert np.array_equal(mean[others], prior.mean[others])
-    diagonal = bandits.Prior(prior.mean, np.diag(np.diag(prior.covariance)), s2)
-    gp = bandits.ExactGP(diagonal)
-    gp.update([3, 3, 8, 3], [5.0, 7.0, -1.0, 6.5])
-    for got, wanted in zip(arms.predict(), gp.predict(), strict=True):
-        assert got == pytest.approx(wanted, rel=1e-10)
 
 
 def test_navigation_prior_has_the_papers_kernel_and_variances():
@@ -287,3 +220,125 @@ def test_wrong_priors_kernels_and_observations_are_refused():
     refused("from 0 to 1, one per value", update, [9], [1.0])
     refused("from 0 to 1", update, [-1], [1.0])
     refused("`values` must be finite", update, [0], [np.nan])
+
+
+@pytest.fixture(scope="module")
+def net():
+    return grid_roads(6, 6, jitter=0.3, relief=40, rng=2)
+
+
+@pytest.fixture(scope="module")
+def pair(net):
+    """The lazy and the dense prior."""
+    return [bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False)]
+
+
+@pytest.mark.parametrize("options", [{"lengthscale": [1.0, 0.5, 2.0]}, {"congestion": [1.0, 0.5]}])
+def test_rows_and_variances_are_the_dense_ones(net, options):
+    lazy, dense = (bandits.navigation_prior(net, lazy=lazy, **options) for lazy in (True, False))
+    some, largest = np.array([3, 17, 3, 40, lazy.n_arms - 1]), dense.variance.max()
+    assert np.abs(lazy.rows(some) - dense.rows(some)).max() < 1e-11 * largest
+    assert np.abs(lazy.variance - dense.variance).max() < 1e-10 * largest
+    assert np.abs(lazy.covariance - dense.covariance).max() < 1e-11 * largest
+    assert np.array_equal(lazy.mean, dense.mean)
+    assert lazy.noise_variance == dense.noise_variance
+
+
+def test_draws_have_the_moments_of_the_prior(net, pair):
+    lazy, dense = pair
+    some, n = np.arange(0, net.n_edges, 9), 150
+    draws, K = lazy.draw(n, rng=0)[some] - dense.mean[some, None], dense.covariance[np.ix_(some, some)]
+    deviation = np.sqrt(np.diag(K))
+    assert np.abs(draws.mean(axis=1) / deviation).max() < 4.5 / np.sqrt(n)
+    errors = (draws @ draws.T / n - K) / np.sqrt((np.outer(deviation, deviation) ** 2 + K**2) / n)
+    assert np.abs(errors).max() < 5
+    assert errors.std() < 1.3
+
+
+@pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
+@pytest.mark.parametrize("kind", [bandits.ExactGP, bandits.SparseGP, bandits.DistrictGP])
+def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(net, kind, congestion):
+    """One district is the exact process."""
+    lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
+    first, second = kind(lazy), (bandits.SparseGP if kind is bandits.SparseGP else bandits.ExactGP)(dense)
+    first.inducing = second.inducing = 15  # of sparse processes
+    for arms, values in rounds_of(dense, 8, np.random.default_rng(0)):
+        first.update(arms, values)
+        second.update(arms, values)
+        for got, wanted in zip(first.predict(), second.predict(), strict=True):
+            assert np.abs(got - wanted).max() < (1e-5 if kind is bandits.SparseGP else 1e-8)
+
+
+def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
+    """Matheron's rule on draws of the lazy prior: the posterior's moments."""
+    lazy, dense = pair
+    gp, exact = bandits.ExactGP(lazy), bandits.ExactGP(dense)
+    for arms, values in rounds_of(dense, 4, np.random.default_rng(0)):
+        gp.update(arms, values)
+        exact.update(arms, values)
+    some, n, rng = np.arange(0, lazy.n_arms, 7), 150, np.random.default_rng(1)
+    samples = np.array([gp.sample(some, rng) for _ in range(n)])
+    mean, variance = exact.predict(some)
+    assert np.abs((samples.mean(axis=0) - mean) / np.sqrt(variance / n)).max() < 4.5
+    assert samples.var(axis=0) == pytest.approx(variance, rel=5 * np.sqrt(2 / n))
+
+
+def test_large_networks_are_not_given_a_dense_covariance():
+    assert not isinstance(bandits.navigation_prior(grid_roads(9, 9, jitter=0.2, rng=0)), bandits.LazyPrior)
+    largest = bandits.navigation_prior(grid_roads(80, 80, jitter=0.2, rng=0))
+    with pytest.raises(InputError, match=r"25280 arms would take 5 GB.*`rows` and `variance`"):
+        largest.covariance
+    gp = bandits.ExactGP(largest)
+    gp._arms = np.arange(12_000)
+    refused("Use `DistrictGP`", gp.update, [12_001], [1.0])
+
+
+def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, monkeypatch):
+    """The posterior of Φ Φᵀ plus the blocks of K - Φ Φᵀ, by one dense solve."""
+    lazy, dense = pair
+    for name, value in {"DISTRICT_ARMS": 30, "FEATURES": 12}.items():
+        monkeypatch.setattr(f"emsopt.bandits.districts.{name}", value)
+    gp = bandits.DistrictGP(lazy)
+    phi = gp._features.copy()
+    same, largest = gp._district[:, None] == gp._district, dense.variance.max()
+    K = phi @ phi.T + np.where(same, dense.covariance - phi @ phi.T, 0.0)
+    for district, members in enumerate(gp._members):  # the prior of a district falls short by a little
+        error = gp._block(district) + phi[members] @ phi[members].T - dense.covariance[np.ix_(members, members)]
+        assert np.abs(error).max() < 1e-4 * largest
+        K[np.ix_(members, members)] += error
+    assert np.abs(np.diag(K) - dense.variance).max() < 1e-9 * largest, "prior variances are exact"
+    arms, values, *_ = told(gp, rounds_of(dense, 20, np.random.default_rng(0)))
+    wanted, covariance = dense_posterior(replace(dense, covariance=K), arms, values)
+    mean, variance = gp.predict()
+    assert np.abs(mean - wanted).max() < 1e-8
+    assert np.abs(variance - np.diag(covariance)).max() < 1e-8 * largest
+    n, rng, every = 4000, np.random.default_rng(3), np.arange(lazy.n_arms)
+    samples = np.array([gp.sample(every, rng) for _ in range(n)])
+    spread = np.sqrt(np.diag(covariance))
+    assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
+    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
+    assert np.abs(errors).max() < 5.5
+
+
+def test_districts_lie_together():
+    net = one_way_streets(grid_roads(20, 20), 0.3, 0)
+    labels = districts(incidence_laplacian(net.lengths, net.connections), 100)
+    assert 50 <= np.bincount(labels).min() <= np.bincount(labels).max() <= 100
+    a, b = net.connections.T
+    assert (labels[a] != labels[b]).mean() < 0.25, "most turns stay within a district"
+    parts = districts(incidence_laplacian(np.ones(7), [[0, 1], [2, 3]]), 2)  # a graph in pieces
+    assert (np.bincount(parts).max(), len(parts)) == (2, 7)
+
+
+def test_a_run_with_a_lazy_prior_is_a_run_of_districts(net, pair):
+    """A second route starts with what the first taught, on a copy."""
+    ends, further = ("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5")
+    run = bandits.run(net, *ends, "gp-ts", horizon=8, rng=0, lazy=True)
+    assert isinstance(run.regression, bandits.DistrictGP)
+    again = bandits.run(net, *ends, "gp-ts", horizon=8, rng=0, prior=pickle.loads(pickle.dumps(pair[0])))
+    assert again.history["path"].equals(run.history["path"])
+    kept, options = run.regression.predict()[0].copy(), {"regression": run.regression, "expected": run.expected}
+    second = bandits.run(net, *further, "gp-ucb", horizon=3, rng=1, **options)
+    assert (second.deviation <= run.deviation + 1e-9).all()
+    assert np.array_equal(run.regression.predict()[0], kept)
+    refused(r"`prior` must be an emsopt\.bandits\.LazyPrior", bandits.DistrictGP, pair[1])

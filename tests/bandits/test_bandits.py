@@ -11,7 +11,6 @@ from refusals import refused
 import emsopt as eo
 from emsopt import bandits
 from emsopt.bandits.policies import rectified_mean
-from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.roads.energy import potential_energy
 
@@ -30,35 +29,28 @@ def prior(net):
     return bandits.navigation_prior(net)
 
 
-def same(one, other):
-    return one.history[SAME].equals(other.history[SAME]) and one.message == other.message
-
-
 @pytest.mark.parametrize("policy", bandits.POLICIES)
 def test_a_run_is_its_history(net, prior, policy):
     run = eo.bandits.run(net, START, END, policy, horizon=25, rng=0, prior=prior)
-    history = run.history
+    history, turns = run.history, set(map(tuple, net.connections.tolist()))
     assert list(history.columns) == [*SAME, "seconds"]
     assert history["round"].tolist() == list(range(1, 26))
-    assert (history["regret"] >= -1e-9).all()
     assert history["cumulative_regret"].to_numpy() == pytest.approx(history["regret"].cumsum(), rel=1e-12)
     assert run.regret == history["cumulative_regret"].iloc[-1]
     assert run.counts.sum() == history["path"].str.len().sum()
-    turns = set(map(tuple, net.connections.tolist()))
-    for path, expected in zip(history["path"], history["expected_energy"], strict=True):
+    costs = rectified_mean(run.expected, np.sqrt(prior.noise_variance))
+    best = net.shortest_path(costs, START, END)
+    for row in history.itertuples():
+        path = list(row.path)
         assert (net.ids[path[0]], net.ids[path[-1]]) == (START, END)
         assert set(pairwise(path)) <= turns
-        assert expected == pytest.approx(run.expected[list(path)].sum(), rel=1e-12)
+        assert row.expected_energy == pytest.approx(run.expected[path].sum(), rel=1e-12)
+        assert row.regret == pytest.approx(costs[path].sum() - costs[best].sum(), abs=1e-9)
+        excess = row.expected_energy - run.expected[best].sum()  # not rectified
+        assert row.excess_energy == pytest.approx(excess, abs=1e-9)
+    assert run.excess_energy == pytest.approx(history["excess_energy"].sum(), abs=1e-6)
     assert history["seconds"].is_monotonic_increasing
     assert (run.policy, run.message) == (policy, "horizon of 25 rounds reached")
-    assert "25 rounds" in repr(run)
-    best = net.shortest_path(rectified_mean(run.expected, np.sqrt(prior.noise_variance)), START, END)
-    costs = rectified_mean(run.expected, np.sqrt(prior.noise_variance))
-    wanted = [costs[list(path)].sum() - costs[best].sum() for path in history["path"]]
-    assert history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
-    excess = history["expected_energy"] - run.expected[best].sum()  # not rectified
-    assert history["excess_energy"].to_numpy() == pytest.approx(excess, abs=1e-9)
-    assert run.excess_energy == pytest.approx(excess.sum(), abs=1e-6)
     assert np.array_equal(run.regression.predict()[0], run.mean)
 
 
@@ -77,38 +69,22 @@ def test_a_path_with_more_rectified_regret_may_need_less_energy():
 
 def test_potential_energy_changes_no_comparison_of_paths_and_leaves_little_to_rectify():
     """Our shift: it adds up to the same on every path, and no prior mean minus it is negative."""
-    net = grid_roads(6, 6, jitter=0.3, relief=150, rng=3)
-    shift = potential_energy(net.lengths, net.inclines)
-    prior = bandits.navigation_prior(net)
+    net, ends = grid_roads(6, 6, jitter=0.3, relief=150, rng=3), ("r0c0-r0c1", "r5c4-r5c5")
+    shift, prior = potential_energy(net.lengths, net.inclines), bandits.navigation_prior(net)
     assert np.mean(prior.mean < 0) > 0.3
     assert (prior.mean - shift > 0).all()
-    rng, ends = np.random.default_rng(0), ("r0c0-r0c1", "r5c4-r5c5")
+    rng = np.random.default_rng(0)
     paths = [net.shortest_path(rng.exponential(size=net.n_edges), *ends) for _ in range(20)]
     assert np.ptp([shift[path].sum() for path in paths]) < 1e-6 * np.abs(shift).sum()
-    options = {"horizon": 10, "rng": 0, "prior": prior}
-    plain, shifted = (bandits.run(net, *ends, "gp-ts", **options, shift=s) for s in (None, shift))
-    costs = rectified_mean(shifted.expected - shift, np.sqrt(prior.noise_variance))
-    best = net.shortest_path(costs, *ends)
-    assert shifted.best_path == tuple(best)
-    wanted = [costs[list(path)].sum() - costs[best].sum() for path in shifted.history["path"]]
-    assert shifted.history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
-    assert shifted.expected[best].sum() < plain.expected[list(plain.best_path)].sum(), "the reference itself is better"
-    agent = bandits.Agent(bandits.IndependentArms(prior), bandits.UCB(), sense="min", rectify=True, shift=shift)
-    unshifted = bandits.Agent(bandits.IndependentArms(prior), bandits.UCB(), sense="min").indices(3, np.arange(9))
-    wanted = rectified_mean(unshifted - shift[:9], np.sqrt(prior.noise_variance))
-    assert agent.indices(3, np.arange(9)) == pytest.approx(wanted, rel=1e-12)
-
-
-def test_a_second_route_starts_with_what_the_first_taught(net, prior):
-    first = bandits.run(net, START, END, "gp-ucb", horizon=60, rng=0, prior=prior)
-    kept = first.regression.predict()[0].copy()
-    ends, options = ("r4c0-r3c0", "r1c4-r0c4"), {"policy": "gp-ucb", "horizon": 15, "expected": first.expected}
-    cold = [bandits.run(net, *ends, **options, rng=seed, prior=prior) for seed in range(1, 6)]
-    runs = [bandits.run(net, *ends, **options, rng=seed, regression=first.regression) for seed in range(1, 6)]
-    assert np.array_equal(first.regression.predict()[0], kept), "the run works on a copy"
-    assert sum(run.regret for run in runs) < 0.8 * sum(run.regret for run in cold)
-    warm = runs[0]
-    assert (warm.deviation <= first.deviation + 1e-9).all()
+    run = bandits.run(net, *ends, "gp-ts", horizon=10, rng=0, prior=prior, shift=shift)
+    costs = rectified_mean(run.expected - shift, np.sqrt(prior.noise_variance))
+    assert run.best_path == tuple(net.shortest_path(costs, *ends))
+    wanted = [costs[list(path)].sum() - costs[list(run.best_path)].sum() for path in run.history["path"]]
+    assert run.history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
+    arms, rule = bandits.IndependentArms(prior), bandits.UCB()
+    shifted = bandits.Agent(arms, rule, sense="min", rectify=True, shift=shift).indices(3, np.arange(9))
+    plain = bandits.Agent(arms, rule, sense="min").indices(3, np.arange(9))
+    assert shifted == pytest.approx(rectified_mean(plain - shift[:9], np.sqrt(prior.noise_variance)), rel=1e-12)
 
 
 def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
@@ -116,33 +92,25 @@ def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
         def beta(self, t, n_arms):
             return np.full(np.shape(t), 2.0)
 
-        def __repr__(self):
-            return "Constant()"
-
-    run = bandits.run(net, START, END, ("gp", bandits.BayesUCB(xi=0.5)), horizon=1, rng=0, prior=prior)
-    assert run.policy == "gp, BayesUCB(omega=1.0, xi=0.5)"
     run = bandits.run(net, START, END, ("bi", Constant()), horizon=4, rng=0, prior=prior)
     world = bandits.Navigation(net, START, END, prior, rng=0)
     agent = bandits.Agent(bandits.IndependentArms(prior), Constant(), sense="min", rectify=True)
-    rounds = list(bandits.play(agent, world, world.oracle, horizon=4))
+    rounds = bandits.play(agent, world, world.oracle, horizon=4)
     assert [tuple(r.arms) for r in rounds] == run.history["path"].tolist()
     few, other = (bandits.SparseGP(prior, context_rate=0.05) for _ in range(2))
     few.inducing, other.inducing = 9, 10
     options = {"horizon": 12, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     run = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
     assert len(run.regression._points) == 9
-    assert run.regression._contexts is not None
     refused("its regression is", bandits.run, net, START, END, "svgp-ts", regression=other, **options)
 
 
 def test_policies_face_the_same_city_and_noise(net, prior):
-    runs = [bandits.run(net, START, END, policy, horizon=3, rng=4, prior=prior) for policy in bandits.POLICIES]
-    for run in runs[1:]:
-        assert np.array_equal(run.expected, runs[0].expected)
+    first, *others = (bandits.run(net, START, END, p, horizon=3, rng=4, prior=prior) for p in bandits.POLICIES)
+    assert all(np.array_equal(run.expected, first.expected) for run in others)
     other = bandits.run(net, START, END, "gp-ts", horizon=3, rng=5, prior=prior)
-    assert not np.array_equal(other.expected, runs[0].expected)
-    city = bandits.Navigation(net, START, END, prior, rng=4)
-    some = np.array([3, 1, 4])
+    assert not np.array_equal(other.expected, first.expected)
+    city, some = bandits.Navigation(net, START, END, prior, rng=4), np.array([3, 1, 4])
     assert np.array_equal(city.observe(2, some), city.observe(2, np.arange(net.n_edges))[some])
     noise = np.array([city.observe(t, some) - city.expected[some] for t in range(1, 2000)])
     assert noise.std(axis=0) == pytest.approx(np.sqrt(prior.noise_variance), rel=0.08)
@@ -161,47 +129,35 @@ def test_learning_pays_and_thompson_sampling_explores_less(net, prior):
 
 
 def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, prior):
-    """Always closed, and in odd rounds only: the comparison is with the best path that is open in the round."""
-    free = bandits.run(net, START, END, "gp-ts", horizon=30, rng=1, prior=prior)
-    costs = rectified_mean(free.expected, np.sqrt(prior.noise_variance))
+    """Roads closed always or in odd rounds, and a turn in odd rounds: the comparison is with the best open path."""
+    options = {"horizon": 30, "rng": 1, "prior": prior}
+    costs = rectified_mean(bandits.run(net, START, END, "gp-ts", **options).expected, np.sqrt(prior.noise_variance))
     best = net.shortest_path(costs, START, END)
-    busiest = best[len(best) // 2 - 1 : len(best) // 2 + 2].tolist()
-    detour = costs[net.shortest_path(costs, START, END, closed=busiest)].sum()
-    assert detour > costs[best].sum() + 0.1
+    roads = best[len(best) // 2 - 1 : len(best) // 2 + 2].tolist()
+    turn = (int(best[3]), int(best[4]))
+    graph = nx.DiGraph([(a, b, {"weight": costs[b]}) for a, b in net.connections.tolist() if (a, b) != turn])
+    other_turn = costs[best[0]] + nx.dijkstra_path_length(graph, best[0], best[-1])
+    other_roads = costs[net.shortest_path(costs, START, END, closed=roads)].sum()
+    assert min(other_roads, other_turn) > costs[best].sum() + 0.1
+    assert costs[net.shortest_path(costs, START, END, closed=[turn])].sum() == pytest.approx(other_turn, rel=1e-12)
     asked = []
-    for closed in (busiest, [net.ids[k] for k in busiest], lambda t: asked.append(t) or (busiest if t % 2 else [])):
-        run = bandits.run(net, START, END, "gp-ts", horizon=30, rng=1, prior=prior, closed=closed)
+    for closed, shut, detour in (
+        (roads, roads, other_roads),
+        ([net.ids[k] for k in roads], roads, other_roads),
+        (lambda t: asked.append(t) or (roads if t % 2 else []), roads, other_roads),
+        (lambda t: [(turn[0], net.ids[turn[1]])] if t % 2 else [], [turn], other_turn),
+    ):
+        run = bandits.run(net, START, END, "gp-ts", **options, closed=closed)
         for number, path, regret in run.history[["round", "path", "regret"]].itertuples(index=False):
             is_closed = not callable(closed) or number % 2
-            assert not (is_closed and set(path) & set(busiest))
+            assert not (is_closed and {*path, *pairwise(path)} & set(shut))
             wanted = costs[list(path)].sum() - (detour if is_closed else costs[best].sum())
             assert regret == pytest.approx(wanted, abs=1e-9)
-    assert run.counts[busiest].sum() > 0, "open in even rounds"
+    assert run.counts[roads].sum() > 0, "only the turn is closed"
     assert asked == list(range(1, 31)), "once a round, as roads may close at random"
-
-
-def test_closed_turns_are_not_made(net, prior):
-    """A turn of the best path is closed in odd rounds, while both its edges stay open."""
-    free = bandits.run(net, START, END, "gp-ts", horizon=20, rng=1, prior=prior)
-    costs = rectified_mean(free.expected, np.sqrt(prior.noise_variance))
-    best = net.shortest_path(costs, START, END)
-    turn = (int(best[3]), net.ids[best[4]])
-    graph = nx.DiGraph(
-        [(a, b, {"weight": costs[b]}) for a, b in net.connections.tolist() if (a, b) != (best[3], best[4])]
-    )
-    detour = costs[best[0]] + nx.dijkstra_path_length(graph, best[0], best[-1])
-    assert costs[net.shortest_path(costs, START, END, closed=[turn])].sum() == pytest.approx(detour, rel=1e-12)
-    run = bandits.run(
-        net, START, END, "gp-ts", horizon=20, rng=1, prior=prior, closed=lambda t: [turn] if t % 2 else []
-    )
-    for number, path, regret in run.history[["round", "path", "regret"]].itertuples(index=False):
-        assert not (number % 2 and (best[3], best[4]) in set(pairwise(path)))
-        wanted = costs[list(path)].sum() - (detour if number % 2 else costs[best].sum())
-        assert regret == pytest.approx(wanted, abs=1e-9)
     both = net.closures([turn, 7])
     assert np.flatnonzero(both[: net.n_edges]).tolist() == [7]
-    assert net.connections[both[net.n_edges :]].tolist() == [[best[3], best[4]]]
-    assert np.array_equal(net.closures(both), both)
+    assert net.connections[both[net.n_edges :]].tolist() == [list(turn)]
 
 
 def test_contexts_can_be_new_in_every_round(net):
@@ -216,8 +172,7 @@ def test_contexts_can_be_new_in_every_round(net):
     assert np.median(explained) > 0.2
     run = bandits.run(net, START, END, "gp-ts", horizon=6, rng=0, congestion=[1.0, 0.4])
     assert run.history["hour"].tolist() == [0, 1, 0, 1, 0, 1]
-    assert len(run.counts) == 2 * net.n_edges
-    assert run.counts[: net.n_edges].sum() > 0 < run.counts[net.n_edges :].sum()
+    assert (run.counts.reshape(2, net.n_edges).sum(axis=1) > 0).all()
     assert (run.history["regret"] >= -1e-9).all()
     monaco = eo.datasets.load_roads("monaco")  # where too many hours are refused before memory is taken
     refused("72072 arms.*42 GB", bandits.navigation_prior, monaco, congestion=np.full(24, 0.9), lazy=False)
@@ -225,25 +180,31 @@ def test_contexts_can_be_new_in_every_round(net):
 
 @pytest.mark.parametrize("policy", ["gp-ts-joint", "svgp-ts", "bi-ts"])
 def test_a_killed_run_resumes_to_the_same_end(net, prior, tmp_path, policy):
+    def assert_same(one, other):
+        assert one.history[SAME].equals(other.history[SAME])
+        assert one.message == other.message
+
     options = {"policy": policy, "horizon": 20, "prior": prior}
-    whole = bandits.run(net, START, END, **options, rng=7)
-    file = tmp_path / "run.jsonl"
-    assert same(bandits.run(net, START, END, **options, rng=7, checkpoint=file), whole)
+    whole, file = bandits.run(net, START, END, **options, rng=7), tmp_path / "run.jsonl"
+    assert_same(bandits.run(net, START, END, **options, rng=7, checkpoint=file), whole)
     lines = file.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 21
     file.write_bytes(b"".join(lines[:9]) + lines[9][:9])  # killed while it wrote the ninth round
     resumed = bandits.run(net, START, END, **options, checkpoint=file)  # the seed is on file
-    assert same(resumed, whole)
-    assert file.read_bytes().count(b"\n") == 21
+    assert_same(resumed, whole)
+    assert file.read_bytes().count(b"\n") == len(lines) == 21
     assert np.array_equal(resumed.mean, whole.mean)
     longer = bandits.run(net, START, END, **options | {"horizon": 24}, rng=7, checkpoint=file)
-    assert same(longer, bandits.run(net, START, END, **options | {"horizon": 24}, rng=7))
+    assert_same(longer, bandits.run(net, START, END, **options | {"horizon": 24}, rng=7))
 
 
 def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
     file = tmp_path / "run.jsonl"
-    options = {"horizon": 3, "prior": prior, "checkpoint": file}
-    bandits.run(net, START, END, "gp-ts", rng=7, **options)
+
+    def run(**change):
+        given = {"end": END, "policy": "gp-ts", "rng": 7, "prior": prior, **change}
+        return bandits.run(net, START, horizon=3, checkpoint=file, **given)
+
+    run()
     for change, message in (
         ({"policy": "bi-ts"}, "its policy is 'gp-ts', but that of this run is 'bi-ts'"),
         ({"rng": 8}, "its seed is 7, but that of this run is 8"),
@@ -251,14 +212,15 @@ def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
         ({"closed": [9]}, "its closed is"),
         ({"prior": bandits.navigation_prior(net, noise_sd=0.2)}, "its prior is"),
     ):
-        refused(message, bandits.run, net, START, **{"end": END, "policy": "gp-ts", "rng": 7, **options, **change})
+        refused(message, run, **change)
     header, first, *rest = file.read_text().splitlines()
     row = json.loads(first)
-    file.write_text("\n".join([header, json.dumps({**row, "arms": row["arms"][::-1]}), *rest]) + "\n")
-    with pytest.raises(InputError, match=r"path of round 1 in the checkpoint .* is closed now"):
-        bandits.run(net, START, END, "gp-ts", rng=7, **options)
-    file.write_text("\n".join([header, json.dumps({**row, "round": 2}), *rest]) + "\n")
-    refused(r"line 2 of the checkpoint .* is damaged", bandits.run, net, START, END, "gp-ts", rng=7, **options)
+    for change, message in (
+        ({"arms": row["arms"][::-1]}, r"path of round 1 in the checkpoint .* is closed now"),
+        ({"round": 2}, r"line 2 of the checkpoint .* is damaged"),
+    ):
+        file.write_text("\n".join([header, json.dumps({**row, **change}), *rest]) + "\n")
+        refused(message, run)
 
 
 def test_why_a_run_ends(net, prior):
@@ -266,16 +228,15 @@ def test_why_a_run_ends(net, prior):
         if step.number == 4:
             raise KeyboardInterrupt
 
-    options = {"horizon": 10, "rng": 0, "prior": prior}
-    run = bandits.run(net, START, END, **options, callback=interrupt)
-    assert (len(run.history), run.message) == (4, "interrupted")
-    run = bandits.run(net, START, END, **options, callback=lambda step: step.number == 2)
-    assert (len(run.history), run.message) == (2, "stopped by the callback")
-    run = bandits.run(net, START, END, **options, closed=lambda t: [END] if t == 6 else [])
-    assert len(run.history) == 5
-    assert run.message == f"round 6 has no open path: the end {END!r} is closed. Choose another end."
-    run = bandits.run(net, START, END, **options, time_limit=1e-9)
-    assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
+    no_path = f"round 6 has no open path: the end {END!r} is closed. Choose another end."
+    for given, rounds, message in (
+        ({"callback": interrupt}, 4, "interrupted"),
+        ({"callback": lambda step: step.number == 2}, 2, "stopped by the callback"),
+        ({"closed": lambda t: [END] if t == 6 else []}, 5, no_path),
+        ({"time_limit": 1e-9}, 1, "time limit of 1e-09 s reached"),
+    ):
+        run = bandits.run(net, START, END, horizon=10, rng=0, prior=prior, **given)
+        assert (len(run.history), run.message) == (rounds, message)
 
 
 def test_wrong_options_are_refused(net, prior):

@@ -1,4 +1,4 @@
-"""Cities: what is derived from them, what does not change, and every malformed one refused by name."""
+"""Cities: what is derived from them, the law of response times, and every malformed one refused by name."""
 
 import copy
 import pickle
@@ -6,9 +6,12 @@ import pickle
 import numpy as np
 import pytest
 from refusals import refused
+from scipy.integrate import quad
+from scipy.stats import lognorm
 
 import emsopt as eo
 from emsopt.city import travel
+from emsopt.city.travel import ResponseLaw
 
 RATES = [1.0, 0.5, 0.3]
 TRAVEL = np.array([[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]])
@@ -21,14 +24,10 @@ def city(**changes):
     return eo.City(**{**given, **changes})
 
 
-def polygon(ring):
-    return {"type": "Polygon", "coordinates": [ring]}
-
-
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
     ("latitude first at the atoms", lambda: city(atom_locations=[MONACO[::-1]] * 3, site_locations=[MONACO] * 4), "atom_locations.*swapped"),
-    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), "atom_shapes.*number 1.*two finite numbers"),
+    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [np.nan, 1]]]}, SQUARE]), "atom_shapes.*number 1.*two finite numbers"),
     ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), "arrival_rates.*at least 0.*index 0"),
     ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), "arrival_rates.*numbers.*many"),
     ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), "arrival_rates.*mask"),
@@ -88,13 +87,13 @@ def test_load_is_calls_times_minutes_over_units():
 
 
 def test_preferred_order_is_by_response_then_by_lower_index():
-    assert city().preferred_order.tolist() == [[0, 3, 2, 1], [1, 3, 2, 0], [2, 1, 0, 3]]
-    tied = city(travel_times=np.ones((4, 3)))
-    assert tied.preferred_order.tolist() == [[0, 1, 2, 3]] * 3
-    given = city(preference=np.arange(4)[::-1, None] * np.ones(3))
-    assert given.preferred_order.tolist() == [[3, 2, 1, 0]] * 3
-    slow_starter = city(turnout_times=[6, 0, 0, 0])  # turnout counts: 9 min for site 0 to reach atom 0
-    assert slow_starter.preferred_order[0].tolist() == [3, 2, 0, 1]
+    for changes, expected in (
+        ({}, [[0, 3, 2, 1], [1, 3, 2, 0], [2, 1, 0, 3]]),
+        ({"travel_times": np.ones((4, 3))}, [[0, 1, 2, 3]] * 3),
+        ({"preference": np.arange(4)[::-1, None] * np.ones(3)}, [[3, 2, 1, 0]] * 3),
+        ({"turnout_times": [6, 0, 0, 0]}, [[3, 2, 0, 1], [1, 3, 2, 0], [2, 1, 3, 0]]),  # turnout counts
+    ):
+        assert city(**changes).preferred_order.tolist() == expected
 
 
 def test_variation_is_one_number_if_it_is_the_same_everywhere():
@@ -106,63 +105,79 @@ def test_variation_is_one_number_if_it_is_the_same_everywhere():
     np.testing.assert_array_equal(by_site.travel_cv, np.repeat([[0.1], [0.2], [0.3], [0.4]], 3, axis=1))
     assert by_site.turnout_cv.tolist() == [0, 0, 0, 1]
     np.testing.assert_array_equal(by_site.scaled(2).replace(name="b").travel_cv, by_site.travel_cv)
-    np.testing.assert_array_equal(by_site.response_times, city().response_times)
-    np.testing.assert_array_equal(by_site.preferred_order, city().preferred_order)
 
 
 def test_twins_are_alike_in_every_time_and_preference():
-    rows = [0, 1, 0, 1]
-    assert city(travel_times=TRAVEL[rows]).twin_groups.tolist() == [0, 1, 0, 1]
+    for changes, groups in (
+        ({}, [0, 1, 0, 1]),
+        ({"turnout_times": [1, 1, 2, 1]}, [0, 1, 2, 1]),
+        ({"service_times": [1, 1, 1, 2]}, [0, 1, 0, 2]),
+        ({"preference": np.arange(4)[:, None] * np.ones(3)}, [0, 1, 2, 3]),
+        ({"travel_cv": [0.4, 0.4, 0.3, 0.4]}, [0, 1, 2, 1]),
+        ({"turnout_cv": [0.4, 0.4, 0.3, 0.4]}, [0, 1, 2, 1]),
+    ):
+        assert city(travel_times=TRAVEL[[0, 1, 0, 1]], **changes).twin_groups.tolist() == groups
     assert city().twin_groups.tolist() == [0, 1, 2, 3]
-    assert city(travel_times=TRAVEL[rows], turnout_times=[1, 1, 2, 1]).twin_groups.tolist() == [0, 1, 2, 1]
-    assert city(travel_times=TRAVEL[rows], service_times=[1, 1, 1, 2]).twin_groups.tolist() == [0, 1, 0, 2]
-    ranks = np.arange(4)[:, None] * np.ones(3)
-    assert city(travel_times=TRAVEL[rows], preference=ranks).twin_groups.tolist() == [0, 1, 2, 3]
-    for cv in ("travel_cv", "turnout_cv"):
-        assert city(travel_times=TRAVEL[rows], **{cv: [0.4, 0.4, 0.3, 0.4]}).twin_groups.tolist() == [0, 1, 2, 1]
 
 
 def test_great_circles():
     """A quarter of a meridian is 90 degrees of the mean radius; a degree of longitude shrinks with cos(latitude)."""
-    quarter = np.pi / 2 * travel.EARTH_RADIUS_KM
-    assert travel.great_circle_km([[0, 0]], [[0, 90], [0, 0], [180, 0]]) == pytest.approx(
-        np.array([[quarter, 0, 2 * quarter]])
-    )
-    assert travel.great_circle_km([[179.9, 0]], [[-179.9, 0]])[0, 0] == pytest.approx(
-        np.radians(0.2) * travel.EARTH_RADIUS_KM, rel=1e-9
-    )
+    quarter, degree = np.pi / 2 * travel.EARTH_RADIUS_KM, np.radians(1) * travel.EARTH_RADIUS_KM
+    found = travel.great_circle_km([[0, 0]], [[0, 90], [0, 0], [180, 0]])
+    assert found == pytest.approx(np.array([[quarter, 0, 2 * quarter]]))
+    assert travel.great_circle_km([[179.9, 0]], [[-179.9, 0]])[0, 0] == pytest.approx(0.2 * degree, rel=1e-9)
     assert travel.plane_km([[0, 0], [1, 1]], [[3, 4]]).tolist() == [[5.0], [np.hypot(2, 3)]]
 
 
-def test_outlines_stay_around_their_atoms_at_the_date_line():
-    """With a first site far enough from it that only the atom lies beyond."""
-    ring = [[-179.6, 70], [-179.4, 70], [-179.4, 70.1], [-179.6, 70]]
-    shape = {"type": "Polygon", "coordinates": [ring]}
-    places = {"atom_locations": [[-179.5, 70]], "site_locations": [[169.0, 70]], "atom_shapes": [shape]}
-    city = eo.City([1.0], [[300.0]], 0.0, 30.0, geographic=True, **places)
-    assert city.atom_locations[0, 0] == pytest.approx(180.5)
-    outline = np.array(city.atom_shapes[0]["coordinates"][0])
-    np.testing.assert_allclose(outline[:, 0] - 180.5, [-0.1, 0.1, 0.1, -0.1], atol=1e-9)
+def lognormal(mean, cv):
+    """Scipy's lognormal distribution of this mean and coefficient of variation."""
+    sigma = np.sqrt(np.log1p(cv**2))
+    return lognorm(sigma, scale=mean * np.exp(-(sigma**2) / 2))
 
 
-def test_travel_laws(script, monkeypatch):
-    built = script("data/build_st_paul.py")
-    a, v = 2.0, 10.0  # cruising speed is reached after v / a = 5 s, half way at v² / a = 50
-    assert built.budge_median_seconds([8, 50, 150], a, v) == pytest.approx([4, 10, 20])
-    minutes = built.st_paul_law(np.linspace(0.1, 20, 200))
-    assert (np.diff(minutes) > 0).all()
-    monkeypatch.setattr(built, "METRES_PER_UNIT", 1)
-    # no spread: the mean is the median, here in minutes for kilometres
-    monkeypatch.setattr(built, "ST_PAUL_COEFFICIENTS", (a, v, 0, 0, 0))
-    assert built.st_paul_law([0, 0.15]) == pytest.approx([0, 20 / 60])
-    # c² = (b0 + b1 m) / m² with b2 = 0: m = 20, b0 = 10, b1 = 1.5 gives c² = 0.1
-    monkeypatch.setattr(built, "ST_PAUL_COEFFICIENTS", (a, v, 10, 1.5, 0))
-    assert built.st_paul_law(0.15) == pytest.approx(20 * np.exp(0.05) / 60)
+def pair(turnout, travel, turnout_cv, travel_cv):
+    return ResponseLaw.of(np.array([turnout]), np.array([[travel]]), turnout_cv, travel_cv)
 
 
-def test_exact_is_said_only_where_it_is():
-    two = eo.City([3.0, 4.0], [[1, 4], [4, 1]], 0, [[4.0, 7.0], [5.0, 4.0]])
-    for service, said in ((two.service_times, True), ([4.0, 5.0], False)):
-        result = eo.evaluators.exact_hypercube(two.replace(service_times=service), [0, 1])
-        assert result.calibrated is said
-        assert ("approximate" in repr(result)) is said
+@pytest.mark.parametrize("cv", [0.05, 0.4, 1.0, 3.0])
+def test_fixed_turnout_shifts_the_lognormal(cv):
+    for t in (0.0, 1.4, 1.5, 2, 4, 5.5, 8, 40):
+        assert pair(1.5, 4, 0, cv).late(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
+        assert pair(4, 1.5, cv, 0).late(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
+
+
+@pytest.mark.parametrize("cvs", [(0.2, 0.1), (0.6, 0.4), (1.0, 1.0), (0.2, 1.0), (1.0, 0.1)])
+@pytest.mark.parametrize("means", [(1.5, 4.0), (2.0, 0.7)])
+def test_random_turnout_by_convolution(means, cvs):
+    law, (one, other) = pair(*means, *cvs), map(lognormal, means, cvs)
+    for t in (1.0, 3.0, 5.5, 8.0, 15.0):
+        breaks = [x for x in (one.median(), t - other.median()) if 0 < x < t]
+        whole, _ = quad(lambda x, t=t: one.pdf(x) * other.sf(t - x), 0, t, points=breaks, limit=400, epsabs=1e-10)
+        assert law.late(t)[0, 0] == pytest.approx(whole + one.sf(t), abs=2e-4)
+
+
+def test_times_that_do_not_vary_and_places_at_the_station():
+    """0.1 + 0.2 is above 0.3 in floating point, and t - 0.1 would be rounded."""
+    law = ResponseLaw.of(np.array([0.1, 0.1]), np.array([[0.2], [0.2]]), 0, np.array([[0.0], [0.5]]))
+    assert (law.late(0.1 + 0.2)[0, 0], law.late(np.nextafter(0.1 + 0.2, 1))[0, 0]) == (1, 0)
+    assert 0 < law.late(0.3)[1, 0] < 1
+    assert (pair(1.0, 0.0, 0, 0.5).late(1.0)[0, 0], pair(1.0, 0.0, 0, 0.5).late(1.01)[0, 0]) == (1, 0)
+    assert pair(0.0, 0.0, 0.5, 0.5).late(0.01)[0, 0] == 0
+    assert pair(0.0, 4.0, 0.5, 0.5).late(5)[0, 0] == pytest.approx(lognormal(4, 0.5).sf(5))
+    assert pair(1.0, 0.0, 0.5, 0.5).late(2)[0, 0] == pytest.approx(lognormal(1, 0.5).sf(2))
+    assert pair(1.0, 4.0, 0.5, 0.5).late(0)[0, 0] == 1
+
+
+def test_samples_have_the_law():
+    cvs, n, rng = np.array([[0.3, 0.4], [0.6, 0.2]]), 200_000, np.random.default_rng(0)
+    law = ResponseLaw.of(np.array([1.0, 2.0]), np.array([[3.0, 5.0], [8.0, 1.0]]), 0.5, cvs)
+    for i, j in np.ndindex(2, 2):
+        minutes = law.sample(np.full(n, i), np.full(n, j), rng.standard_normal((2, n)))
+        mean = law.turnout[i] + law.travel[i, j]
+        variance = (0.5 * law.turnout[i]) ** 2 + (cvs[i, j] * law.travel[i, j]) ** 2
+        assert minutes.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / n))
+        assert minutes.var() == pytest.approx(variance, rel=0.05)
+        for t in (0.8 * mean, 1.3 * mean):
+            late = law.late(t)[i, j]
+            assert (minutes >= t).mean() == pytest.approx(late, abs=4 * np.sqrt(late * (1 - late) / n))
+    assert law.at(np.array([1, 1, 0])).late(4.0).tolist() == law.late(4.0)[[1, 1, 0]].tolist()

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from drawn import plane_city, tied_city
 from refusals import refused
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import milp
 
 import emsopt as eo
 from emsopt.evaluators import bounds, evaluate, evaluate_all, p_median
@@ -41,21 +41,12 @@ def brute_force(city, units, pinned=(), closed=()):
 def general_solver(city, units):
     """(4a)-(4f) as it stands, by HiGHS."""
     n, m = city.response_times.shape
-    costs = (city.response_times * city.demand_shares).ravel()
-    served = sp.hstack([sp.csr_array((m, n)), sp.kron(np.ones((1, n)), sp.eye_array(m))])
+    costs = np.r_[np.zeros(n), (city.response_times * city.demand_shares).ravel()]
     placed = np.r_[np.ones(n), np.zeros(n * m)]
+    served = sp.hstack([sp.csr_array((m, n)), sp.kron(np.ones((1, n)), sp.eye_array(m))])
     staffed = sp.hstack([-sp.kron(sp.eye_array(n), np.ones((m, 1))), sp.eye_array(n * m)])
-    result = milp(
-        np.r_[np.zeros(n), costs],
-        integrality=placed,
-        bounds=Bounds(0, 1),
-        constraints=[
-            LinearConstraint(served, 1, 1),
-            LinearConstraint(placed, units, units),
-            LinearConstraint(staffed, ub=0),
-        ],
-        options={"mip_rel_gap": 0.0},
-    )
+    constraints = [(served, 1, 1), (placed, units, units), (staffed, -np.inf, 0)]
+    result = milp(costs, integrality=placed, bounds=(0, 1), constraints=constraints, options={"mip_rel_gap": 0.0})
     assert result.status == 0
     return result.fun
 
@@ -100,53 +91,40 @@ def no_heuristic(monkeypatch):
 
 @pytest.mark.parametrize("seed", [94, 170, 199])
 def test_branching_finds_the_optimum_without_the_heuristic(seed, no_heuristic):
+    """Also on a plane, where a branch moves few prices; the general solver knows nothing of prices."""
     city = scattered_city(18, 60, seed)
     choices = np.array(list(combinations(range(18), 5)))
     optimum = (city.response_times[choices].min(axis=1) @ city.demand_shares).min()
     assert p_median(city, 5, time_limit=1e-9).objective > optimum + 1e-6  # else the seeds test nothing
     assert p_median(city, 5).objective == pytest.approx(optimum, rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", [18, 27, 49])
-def test_branches_that_move_few_prices_find_the_optimum(seed, no_heuristic, monkeypatch):
-    """Without the heuristic the optimum comes from a branch, and the general solver knows nothing of prices."""
-    moved, around = [], solver.nearby_atoms
-    monkeypatch.setattr(solver, "nearby_atoms", lambda *given: moved.append(around(*given)) or moved[-1])
-    city = plane_city(40, 60, seed)
+    city = plane_city(40, 60, {94: 18, 170: 27, 199: 49}[seed])
     assert p_median(city, 12).objective == pytest.approx(general_solver(city, 12), rel=1e-7)
-    assert min(map(len, moved), default=60) < 30  # else the seed tests nothing
 
 
 def test_twins_places_alike_and_colocation():
     stations = plane_city(5, 20, 5)
     listed = [0, 1, 2, 0, 3, 4, 2]
     city = make_city(stations.travel_times[listed], stations.arrival_rates, turnout=1.75)
-    for units in range(1, 6):
+    for units in range(1, 8):
         found = p_median(city, units)
-        assert found.objective == pytest.approx(p_median(stations, units).objective, rel=1e-12)
-        assert len(set(city.twin_groups[found.sites])) == units
-        assert not {3, 6} & set(found.sites.tolist())
-    for units in (6, 7):  # more units than stations
-        found = p_median(city, units)
+        assert found.objective == pytest.approx(p_median(stations, min(units, 5)).objective, rel=1e-12)
+        assert len(set(city.twin_groups[found.sites])) == min(units, 5)  # more units than stations
         assert len(set(found.sites)) == units
-        assert found.objective == pytest.approx(p_median(stations, 5).objective, rel=1e-12)
+        assert units > 5 or not {3, 6} & set(found.sites.tolist())
     assert {0, 3} <= set(p_median(city, eo.DeploymentSpace(city, 3, pinned=(0, 3))).sites.tolist())
-    assert p_median(city, eo.DeploymentSpace(city, 2, pinned=(0, 3))).objective == pytest.approx(
-        stations.demand_shares @ stations.response_times[0]
-    )
+    both = p_median(city, eo.DeploymentSpace(city, 2, pinned=(0, 3))).objective
+    assert both == pytest.approx(stations.demand_shares @ stations.response_times[0])
     assert 3 in p_median(city, eo.DeploymentSpace(city, 5, closed=(0,))).sites
     # They are no twins, but serve alike here: a second one helps nobody.
     city = plane_city(6, 15, 6)
     doubled = eo.City(city.arrival_rates, np.repeat(city.travel_times, 2, axis=0), 1.75, np.tile([20.0, 40.0], 6))
-    for units in (1, 3, 6):
+    for units in (1, 3, 6, 8):
         found = p_median(doubled, units)
-        assert found.objective == pytest.approx(p_median(city, units).objective, rel=1e-12)
-        assert len(set(found.sites // 2)) == units
-    assert len(set(p_median(doubled, 8).sites)) == 8
+        assert found.objective == pytest.approx(p_median(city, min(units, 6)).objective, rel=1e-12)
+        assert (len(set(found.sites // 2)), len(set(found.sites))) == (min(units, 6), units)
     city = plane_city(4, 10, 7)
     assert p_median(city, eo.DeploymentSpace(city, 3, colocation=True)).objective == p_median(city, 3).objective
-    crowd = p_median(city, eo.DeploymentSpace(city, 7, colocation=True))
-    assert set(crowd.sites) == {0, 1, 2, 3}
+    assert set(p_median(city, eo.DeploymentSpace(city, 7, colocation=True)).sites) == {0, 1, 2, 3}
     pinned = p_median(city, eo.DeploymentSpace(city, 3, colocation=True, pinned=(2, 2)))
     assert (list(pinned.sites).count(2), pinned.objective) == (2, pytest.approx(brute_force(city, 2, pinned=(2,))))
 
@@ -161,58 +139,26 @@ def test_bounds_enclose_the_optimum(seed, evaluator):
     assert b.lower <= optimum <= b.upper + 1e-12
     assert b.lower == p_median(city, 4).objective
     assert b.upper == pytest.approx(evaluate(city, b.sites, evaluator).mean_response, rel=1e-12)
-    assert b.evaluator == evaluator
 
 
 def test_bounds_meet_when_calls_are_rare():
     """Theorem 4: at a vanishing load the p-median deployment is as good as its bound says."""
-    b = bounds(plane_city(9, 20, 0).with_offered_load(1e-7, 4), 4, evaluator="exact")
-    assert b.upper == pytest.approx(b.lower, abs=1e-5)
     city = plane_city(9, 20, 0)
-    assert bounds(city, eo.DeploymentSpace(city, 4, pinned=(3,), closed=(1, 2))).sites.tolist().count(3) == 1
-
-
-def test_stopped_early_it_says_how_far_it_may_be_from_the_optimum():
-    hard = scattered_city(200, 200, 0)  # minutes of work
-    found = p_median(hard, 20, time_limit=1e-9)
-    assert 0 < found.gap < 0.2
-    assert found.lower_bound < found.objective
-    assert found.gap == pytest.approx(1 - found.lower_bound / found.objective)
-    medium = scattered_city(80, 80, 28)
-    optimum, stopped = p_median(medium, 8).objective, p_median(medium, 8, time_limit=1e-6)
-    assert stopped.lower_bound < optimum <= stopped.objective
-    assert "within" in repr(stopped)
+    b = bounds(city.with_offered_load(1e-7, 4), 4, evaluator="exact")
+    assert b.upper == pytest.approx(b.lower, abs=1e-5)
+    assert 3 in bounds(city, eo.DeploymentSpace(city, 4, pinned=(3,), closed=(1, 2))).sites
 
 
 def test_same_optimum_when_memory_forces_a_depth_first_search(monkeypatch, no_heuristic):
     city = scattered_city(80, 80, 28)
     expected, stopped = p_median(city, 8), p_median(city, 8, time_limit=1e-9)
-    assert stopped.objective > expected.objective  # so that the search has something to find
+    assert stopped.lower_bound < expected.objective < stopped.objective  # so that the search has something to find
+    assert stopped.gap == pytest.approx(1 - stopped.lower_bound / stopped.objective)
     monkeypatch.setattr(solver, "QUEUE_BYTES", 0)
     found = p_median(city, 8)
     np.testing.assert_array_equal(found.sites, expected.sites)
     assert found.gap == 0
     assert p_median(city, 8, time_limit=1e-9).lower_bound < expected.objective
-
-
-def costs_of(city):
-    """The city's costs, and its lists of nearest sites in full."""
-    costs = matrix_costs(city.response_times, city.demand_shares)
-    return costs, lists_of(costs, np.arange(city.n_atoms), city.n_sites)
-
-
-@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
-@pytest.mark.parametrize("units", [1, 2, 5])
-def test_values_of_all_swaps(make, units):
-    city = make(12, 40, units)
-    costs, near = costs_of(city)
-    members = np.random.default_rng(units).permutation(12)[:units]
-    changes = swap_changes(near, members, 12)
-    before = costs.of(members).min(axis=0).sum()
-    for k, enters in np.ndindex(changes.shape):
-        if enters not in members:
-            after = costs.of(np.r_[np.delete(members, k), enters]).min(axis=0).sum()
-            assert changes[k, enters] == pytest.approx(after - before, abs=1e-12)
 
 
 @pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
@@ -227,27 +173,21 @@ def test_short_lists_of_nearest_sites_give_the_same_optimum(make, monkeypatch):
         assert (found.objective, found.gap) == (pytest.approx(optimum, rel=1e-12), 0)
 
 
-def test_whole_numbers_are_proven_to_the_next_whole_number(no_heuristic):
-    """Stopped early, the bound is a value that the objective can have."""
-    rng = np.random.default_rng(0)
-    city = make_city(rng.integers(1, 60, (60, 60)), rng.integers(1, 4, 60))
-    found = p_median(city, 6, time_limit=1e-9)
-    calls = city.arrival_rates.sum()
-    assert found.gap > 0
-    assert found.lower_bound * calls == pytest.approx(round(found.lower_bound * calls), abs=1e-6)
-
-
-def test_values_of_swaps_are_kept_up_to_date():
+@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
+def test_values_of_swaps_are_kept_up_to_date(make):
     """The interchange ends where no swap helps, by values counted from scratch, however many swaps it took."""
-    for make, seed in ((plane_city, 0), (scattered_city, 1), (tied_city, 2)):
-        city = make(40, 150, seed)
-        _, near = costs_of(city)
-        members, all_sites = np.arange(6), np.ones(40, bool)
-        swaps, ended = interchange(near, listing_of(near, 40), members, ~all_sites, all_sites, 1000)
-        assert ended
-        assert swaps > 3
-        changes = np.delete(swap_changes(near, members, 40), members, axis=1)
-        assert changes.min() > -1e-10 * near.cost.sum()
+    city, members, all_sites = make(40, 150, 1), np.arange(6), np.ones(40, bool)
+    costs = matrix_costs(city.response_times, city.demand_shares)
+    near = lists_of(costs, np.arange(150), 40)
+    swaps, ended = interchange(near, listing_of(near, 40), members, ~all_sites, all_sites, 1000)
+    assert ended
+    assert swaps > 3
+    changes, before = swap_changes(near, members, 40), costs.of(members).min(axis=0).sum()
+    for k, enters in np.ndindex(changes.shape):
+        if enters not in members:
+            after = costs.of(np.r_[np.delete(members, k), enters]).min(axis=0).sum()
+            assert changes[k, enters] == pytest.approx(after - before, abs=1e-12)
+            assert changes[k, enters] > -1e-10 * near.cost.sum()
 
 
 def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
@@ -262,15 +202,13 @@ def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
         signal.raise_signal(signal.SIGINT)
         after.append("the next statement")
 
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            compiled()
-    assert len(after) == 2
+    with pytest.raises(KeyboardInterrupt):
+        compiled()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     solved = threading.Thread(target=lambda: after.append(p_median(scattered_city(10, 10, 0), 3)))
     solved.start()
     solved.join()
-    assert len(after) == 3
+    assert len(after) == 2
 
 
 def test_bad_input_is_refused():

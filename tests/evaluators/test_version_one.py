@@ -47,17 +47,11 @@ def moves(before, after):
     return sorted(set(before) - set(after)), sorted(set(after) - set(before))
 
 
-# -- Tables 1 and 3, footnote 3 -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("version", "ends", "off"), [("published", [5.55, 8.34], 0.009), ("embedded", [5.59, 8.27], 0.079)]
 )
 def test_table_1_holds_at_the_loads_of_the_data(version, ends, off, claim):
-    """Its original load, printed as 0.225, is 0.2231; with all ten scaled alike the optimum agrees in eight rows.
-
-    The p-median's column agrees in six rows. In the four from 0.225 to 0.5 it is 0.06 to 0.09 min too high.
-    """
+    """With all loads scaled alike (0.225 is 0.2231) the optimum agrees in eight of ten rows, the p-median in six."""
     city, table = eo.datasets.load_st_paul(version), eo.datasets.paper_table(1)
     scale = city.offered_load(9) / 0.225
     loaded = [city.with_offered_load(load * scale, 9) for load in table.offered_load]
@@ -71,28 +65,25 @@ def test_table_1_holds_at_the_loads_of_the_data(version, ends, off, claim):
     claim(V2, "Section 7.3.2, printed gap", gap[1])
     assert (np.diff(gap) > 0).all()
     if version == "embedded":
-        assert gap[1].round(2) == 0.01
         return
     assert city.offered_load(9) == pytest.approx(0.2231, abs=5e-5)
     beyond = table.offered_load[np.abs(best - table.optimum_min) > 0.005]  # more than the printing
     assert beyond.tolist() == [0.1, 0.6]
     assert (best - table.optimum_min)[beyond.index].round(3).tolist() == [0.009, 0.008]
     odd = table.offered_load.between(0.2, 0.55)
-    assert at_median[[0, -1]].round(2).tolist() == [5.56, 9.01]
-    assert at_median[odd].round(2).tolist() == [5.92, 6.19, 6.63, 7.11]
-    assert table.p_median_min[odd].tolist() == [6.01, 6.27, 6.70, 7.17]
     assert (table.p_median_min - at_median)[odd].round(2).tolist() == [0.09, 0.08, 0.07, 0.06]
     assert (table.p_median_min - at_median)[~odd].abs().max() < 0.0101
-    assert gap.round(2).tolist() == [0.01, 0.05, 0.08, 0.11, 0.18, 0.31, 0.42, 0.51, 0.59, 0.67]
     assert np.abs(gap - printed)[~odd].max() < 0.0101
     assert (printed - gap)[odd].between(0.055, 0.1).all()
-    for paper in (V1, V2):
-        claim(paper, "Table 1, p-median", *at_median[[0, -1]], *at_median[odd], *table.p_median_min[odd])
-        claim(paper, "Table 1, gap", *gap)
+    columns = (*at_median[[0, -1]], *at_median[odd], *table.p_median_min[odd])
+    claim(V1, "Table 1, p-median", *columns)
+    claim(V2, "Table 1, p-median", *columns)
+    claim(V1, "Table 1, gap", *gap)
+    claim(V2, "Table 1, gap", *gap)
     claim(V1, "Table 1, optimum", best[0], best[-1])
 
 
-def test_table_3_agrees_to_the_printed_digit(city, median, claim):
+def test_table_3_agrees_to_the_printed_digit(city, claim):
     """All thirteen rows of the optimum and of both bounds; the bounds close up from row to row."""
     table, rows = eo.datasets.paper_table(3), []
     for mu in table.mu_per_day:
@@ -103,10 +94,7 @@ def test_table_3_agrees_to_the_printed_digit(city, median, claim):
     for ours, column in ((best, "optimum_min"), (lower, "lower_bound_min"), (upper, "upper_bound_min")):
         assert np.abs(ours - table[column]).max() < 0.005, column
     assert (np.diff(upper - lower) < 0).all()
-    assert (upper - lower)[[0, -1]].round(2).tolist() == [3.55, 0.02]
-    assert [best[0].round(2), best[-1].round(3), upper[0].round(2), upper[-1].round(2)] == [8.25, 5.347, 8.88, 5.35]
     assert lower.round(2).tolist() == [5.33] * 13
-    assert (upper - best)[:7].round(2).tolist() == [0.63, 0.35, 0.16, 0.11, 0.09, 0.05, 0.04]
     assert ((upper - best) / best).max() == pytest.approx(0.077, abs=2e-3)
     assert upper[-6:] - best[-6:] == pytest.approx(0, abs=0.0056)
     claim(V1, "Section 7.3, upper bound", *(upper - best)[:7], *table.mu_per_day[[0, 6]], max((upper - best)[7:]))
@@ -123,138 +111,96 @@ def test_footnote_3_counts_the_turnout_twice_and_has_another_service_rate(city, 
     But 5.86 is the mean *response*, with the turnout of 1.75 min in it: the three terms add up to 32.71 min. The data
     have 1440 / 42.17 = 34.15 min and a load of 22.3 %.
     """
-    assert (city.turnout_times, optimum.mean_response) == (pytest.approx(1.75), pytest.approx(5.86, abs=0.005))
-    assert optimum.mean_response + 26.85 == pytest.approx(34.46 - 1.75, abs=0.01)
-    assert city.service_times == pytest.approx(34.15, abs=0.005)
-    assert city.total_rate / (9 * 1.741) == pytest.approx(0.225, abs=5e-4)
-    assert city.offered_load(9) == pytest.approx(0.223, abs=5e-4)
-    assert [round(1440 / 42, 1), round(30_911 / 525_600, 3)] == [34.3, 0.059]  # Table 3's rate; Table 2 prints 0.07
     service = city.service_times[0, 0]
+    assert optimum.mean_response == pytest.approx(5.86, abs=0.005)
+    assert optimum.mean_response + 26.85 == pytest.approx(34.46 - city.turnout_times, abs=0.01)
+    assert city.total_rate / (9 * 1.741) == pytest.approx(0.225, abs=5e-4)
     claim(V1, "Section 7.2, footnote, service time", service, optimum.mean_response + 26.85)
     claim(V1, "Section 7.2, footnote, load", 100 * city.offered_load(9), 1440 / service)
     claim(V1, "Section 7.3, service time", 1440 / 42, service, 1440 / service)
     claim(V1, "Table 2, St. Paul", 30_911 / 525_600, 30_911)
 
 
-# -- Figures 4, 6 and 11: the optimum, at twice the rate, and the p-median ------------------------------------------
-
-
 def test_tracts_near_a_unit_are_served_fastest_and_central_ones_faster(city, optimum, claim):
     """Figure 4: nearness to a unit decides; distance from the centre, Station 8, matters much less."""
     nearest = city.response_times[optimum.sites].min(axis=0)
     from_centre = great_circle_km([city.site_locations[AT["38-67"]]], city.atom_locations)[0]
-    assert spearmanr(optimum.atom_response, nearest).statistic == pytest.approx(0.97, abs=5e-3)
-    assert spearmanr(optimum.atom_response, from_centre).statistic == pytest.approx(0.39, abs=5e-3)
-    outer = from_centre > np.median(from_centre)
-    weights = city.demand_shares
+    outer, weights = from_centre > np.median(from_centre), city.demand_shares
     means = [np.average(optimum.atom_response[part], weights=weights[part]) for part in (~outer, outer)]
     assert means[1] - means[0] > 0.5
-    correlations = [spearmanr(optimum.atom_response, x).statistic for x in (nearest, from_centre)]
-    claim(V1, "Figure 4", *correlations)
+    claim(V1, "Figure 4", *(spearmanr(optimum.atom_response, x).statistic for x in (nearest, from_centre)))
 
 
 def test_the_p_median_moves_two_units_outwards(city, optimum, median, claim):
     """C.2: from 27/28/39 to 62 and from 7/12 to 9; its Figure 11 and both versions' comparison."""
     assert moves(optimum.sites, median.sites) == ([AT["27-28-39"], AT["7-12"]], [AT["62"], AT["9"]])
     km = great_circle_km([city.site_locations[AT["38-67"]]], city.site_locations)[0]
-    assert [km[AT[name]].round(1) for name in ("27-28-39", "62", "7-12", "9")] == [1.4, 2.3, 2.3, 3.4]
     claim(V1, "Section 7.1, p-median", *(km[AT[name]] for name in ("27-28-39", "62", "7-12", "9")))
     for name, tracts in {"27-28-39": [27, 28], "7-12": [12, 7], "9": [9], "62": [63, 62]}.items():
         assert np.argsort(city.travel_times[AT[name]])[: len(tracts)].tolist() == tracts
 
 
 def test_seven_tracts_are_slower_under_the_p_median_but_the_edge_gains_little(city, optimum, median, claim):
-    """C.2: tracts 2, 3, 4, 7, 11, 12 and 13 are slower, by both models; so are the tracts next to Station 8, the
-    centre.
+    """C.2, by both models: seven tracts and those next to Station 8, the centre, are slower, but not 62 nearby.
 
-    Not so "all tracts of the centre" (62, 2.1 km away, gains 2.3 min) nor "better at the periphery": of the
-    twenty tracts farthest from the centre only three gain. Those that gain are nearer to the two units where they
-    go than where they were.
+    Of the twenty tracts farthest from the centre only three gain. Those that gain are nearer to the two units where
+    they go than where they were.
     """
     km = great_circle_km([city.site_locations[AT["38-67"]]], city.atom_locations)[0]
+    assert km[62] < 2.1
     change = median.atom_response - optimum.atom_response
     exact = [exact_hypercube(city, e.sites).atom_response for e in (optimum, median)]
     for slower in (change, exact[1] - exact[0]):
-        assert slower[[2, 3, 4, 7, 11, 12, 13]].min() > 0.2
+        assert slower[[2, 3, 4, 7, 11, 12, 13, 38, 67]].min() > 0.2
         assert slower[24] > 0.1
-        assert slower[[38, 67]].min() > 0.2
-        assert km[62] < 2.1
         assert slower[62] < -2
         assert (slower[np.argsort(-km)[:20]] < 0).sum() == 3
-    gained = set(np.flatnonzero(change < 0).tolist())
-    assert gained == {5, 6, 8, 9, 10, 15, 16, 17, 51, 53, 61, 62, 63, 70}
+    gained = np.flatnonzero(change < 0)
+    assert gained.tolist() == [5, 6, 8, 9, 10, 15, 16, 17, 51, 53, 61, 62, 63, 70]
     came, left = (city.response_times[[AT[a], AT[b]]].min(axis=0) for a, b in (("62", "9"), ("27-28-39", "7-12")))
-    assert (came < left)[list(gained)].all()
+    assert (came < left)[gained].all()
     tracts = change[[2, 3, 4, 7, 11, 12, 13]]
-    assert [tracts.min(), tracts.max(), change[62]] == pytest.approx([0.27, 2.46, -2.35], abs=6e-3)
-    assert (change > 0).sum() == 57
-    assert city.demand_shares @ change == pytest.approx(0.0535, abs=1e-3)  # the mean, 5.92 against 5.86 min
     claim(V1, "Section C.2, tracts", tracts.min(), tracts.max(), 62, -change[62])
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_the_central_unit_is_busier_under_the_p_median(city, optimum, median, evaluator, claim):
-    """C.2 gives this as the cause: Station 8 is busy 34 % of the time instead of 29.6 %, 29.4 by the exact model.
-
-    It slows the tracts at that unit. The seven tracts that C.2 names lose their nearest unit, the one at 7/12.
-    """
-    busy, response = {}, {}
-    for name, sites in (("optimum", optimum.sites), ("median", median.sites)):
-        e = evaluate(city, sites, evaluator)
-        central = e.sites.tolist().index(AT["38-67"])
-        assert e.utilizations.argmax() == central
-        busy[name], response[name] = e.utilizations[central], e.atom_response
-    assert busy == pytest.approx({"optimum": 0.295, "median": 0.34}, abs=2e-3)
-    before, after = (city.response_times[e.sites].min(axis=0) for e in (optimum, median))
+    """C.2's cause slows the tracts at Station 8; its seven tracts lose their nearest unit, the one at 7/12."""
+    found = [evaluate(city, sites, evaluator) for sites in (optimum.sites, median.sites)]
+    assert all(e.sites[e.utilizations.argmax()] == AT["38-67"] for e in found)
+    busy = [100 * e.utilizations.max() for e in found]
+    assert busy == pytest.approx([29.5, 34.0], abs=0.2)
+    before, after = (city.response_times[e.sites].min(axis=0) for e in found)
     seven, centre = [2, 3, 4, 7, 11, 12, 13], [24, 38, 67]
-    at_7_12 = city.response_times[AT["7-12"]]
-    assert (before[seven] == at_7_12[seven]).all()
+    assert (before[seven] == city.response_times[AT["7-12"]][seven]).all()
     assert after[centre].tolist() == before[centre].tolist()
-    assert (response["median"] - response["optimum"])[centre].min() > 0.1
+    assert (found[1].atom_response - found[0].atom_response)[centre].min() > 0.1
     later = (after - before)[seven]
-    claim(V1, "Section C.2, cause", 100 * busy["median"], 100 * busy["optimum"], later.min(), later.max(), *centre)
+    claim(V1, "Section C.2, cause", busy[1], busy[0], later.min(), later.max(), *centre)
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 def test_figure_6_shows_the_moves_at_the_original_rate(city, optimum, median, evaluator):
-    """At twice the rate one unit moves, Station 24 to Station 7.
-
-    The text moves two units, from 53/62 to 12 and from 9 to 27/28/39: this leads from the p-median to the optimum at
-    the original rate.
-    """
-    twice = evaluate_all(city.scaled(2), 9, evaluator=evaluator).best_sites
-    left, reached = moves(optimum.sites, twice)
+    """At twice the rate one unit moves; the text's two moves lead from the p-median to the original optimum."""
+    left, reached = moves(optimum.sites, evaluate_all(city.scaled(2), 9, evaluator=evaluator).best_sites)
     assert [city.site_names[k] for k in (*left, *reached)] == ["Station 24", "Station 7"]
     assert moves(median.sites, optimum.sites) == ([AT["62"], AT["9"]], [AT["27-28-39"], AT["7-12"]])
 
 
 def test_busy_as_londons_units_the_optimum_is_ahead_and_more_units_help(city, median, claim):
-    """Section 7.2: at a utilisation of 84 % the p-median is farther behind than in any row of Table 1.
-
-    With calls lost, units are so busy at an offered load of 1.26; with a queue at 0.84. The optimum is the best by the
-    exact model of the 50 best by the approximate one.
-    """
+    """Section 7.2, at a utilisation of 84 %; the optimum is the exact model's among the approximation's 50 best."""
     lost = city.with_offered_load(1.26, 9)
     every = evaluate_all(lost, 9, evaluator="approximate")
     fifty = every.sites[every.values.argsort()[:50]]
     best = exact_hypercube(lost, fifty[values(lost, fifty, None, "exact").argmin()])
     assert best.utilizations.mean() == pytest.approx(0.84, abs=1e-3)
     assert best.loss_probability == pytest.approx(1 / 3, abs=2e-3)
-    assert exact_hypercube(lost, median.sites).mean_response - best.mean_response == pytest.approx(0.82, abs=0.01)
     response = [best.mean_response]
     for units in (10, 11, 12):
-        space = eo.DeploymentSpace(lost, units)
-        response.append(evaluate_all(lost, space, evaluator="approximate").values.min())
+        response.append(evaluate_all(lost, units, evaluator="approximate").values.min())
     assert response == pytest.approx([8.80, 8.56, 8.41, 8.22], abs=0.01)
     gap = exact_hypercube(lost, median.sites).mean_response - best.mean_response
     claim(V1, "Section 7.2, London", gap, *response)
-    queued = city.with_offered_load(0.84, 9)
-    waiting = evaluate_all(queued, 9, evaluator="approximate", capacity="queue")
-    gap = approximate_hypercube(queued, median.sites, capacity="queue").mean_response - waiting.values.min()
-    assert gap > 0.67
-
-
-# -- Figures 7, 8 and 12: late responses ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
@@ -266,7 +212,6 @@ def test_figure_7_describes_the_second_best_deployment(city, optimum, evaluator,
     told = sorted({*optimum.sites.tolist()} - {AT["59-60"], AT["38-67"]} | {AT["62"], AT["24"]})
     assert every.sites[second].tolist() == told
     if evaluator == "approximate":
-        assert every.values[[best, second]] == pytest.approx([0.1703, 0.1729], abs=5e-5)
         claim(V1, "Figure 7", 100 * every.values[second], 100 * every.values[best])
 
 
@@ -289,10 +234,8 @@ def test_times_behind_the_move_of_figure_12(city, claim):
 def test_from_seven_to_eight_minutes_a_unit_returns_to_the_centre(city, claim):
     """C.3: 62 to 38/67, from where 53, 62 and 63 are within 8 min of travel; the response to 63 takes longer."""
     seven, eight = (late(city, minutes).best_sites for minutes in (7.0, 8.0))
-    left, reached = moves(seven, eight)
-    assert AT["62"] in left
-    assert AT["38-67"] in reached
-    assert (left, reached) == ([AT["59-60"], AT["62"]], [AT["38-67"], AT["66"]])  # C.3's own move is the other one
+    # C.3's own move is the one from 59/60 to 66
+    assert moves(seven, eight) == ([AT["59-60"], AT["62"]], [AT["38-67"], AT["66"]])
     travel, response = (times[AT["38-67"]][[53, 62, 63]] for times in (city.travel_times, city.response_times))
     assert travel.max() < 8
     assert response[:2].max() < 8 < response[2]
@@ -303,11 +246,8 @@ def test_from_seven_to_eight_minutes_a_unit_returns_to_the_centre(city, claim):
 def test_late_responses_of_the_p_median_in_proportion(city, median, claim):
     """Section 7.4: 38.5 % more of them at 8 min and 50 % at 9 min; by its own fractions it is 37.9 and 48.5 %."""
     more = [median.late_fraction(t) / late(city, t).values.min() - 1 for t in (8.0, 9.0)]
-    assert more == pytest.approx([0.391, 0.488], abs=6e-4)
     by_their_own = np.array([10.8, 5.76]) / [7.83, 3.88] - 1
     assert by_their_own == pytest.approx([0.379, 0.485], abs=5e-4)
-    assert median.late_fraction(8.0) == pytest.approx(0.109, abs=5e-4)
-    assert int(1000 * median.late_fraction(8.0)) == 108  # printed so: cut off, not rounded
     claim(V1, "Section 7.4, 8 min, p-median", 100 * median.late_fraction(8.0), 100 * more[0])
     claim(V1, "Section 7.4, 9 min, difference", 100 * more[1])
 
@@ -317,36 +257,29 @@ def test_few_late_responses_spread_response_times_less(city, optimum, claim):
 
     def spread(e):
         shares, response = city.demand_shares, e.atom_response
-        deviation = np.sqrt(shares @ (response - e.mean_response) ** 2)
         differences = np.abs(response[:, None] - response)
+        deviation = np.sqrt(shares @ (response - e.mean_response) ** 2)
         return deviation, shares @ differences @ shares / (2 * e.mean_response)
 
-    before = spread(optimum)
-    assert before == pytest.approx((1.444, 0.119), abs=2e-3)
-    after = {t: spread(late(city, t).best) for t in (6.0, 7.0, 8.0, 9.0, 10.0)}
+    before, after = spread(optimum), {t: spread(late(city, t).best) for t in (6.0, 7.0, 8.0, 9.0, 10.0)}
     assert after[6.0] == pytest.approx(before)  # the same deployment
-    assert after[7.0] == pytest.approx((1.272, 0.095), abs=2e-3)
     assert all(new[k] < before[k] for t, new in after.items() if t > 6 for k in (0, 1))
     claim(V1, "Section 7.4, equity", after[7.0][0], before[0], after[7.0][1], before[1])
 
 
-# -- appendix B: the approximation as printed -----------------------------------------------------------------------
-
-
 def printed(city, sites, servers, first=0):
     """Return shares q_ij (30) with Q(servers, ρ, r + first) for r units preferred, and utilisations by (29)."""
-    p, load = len(sites), city.total_rate / 60 * float(city.service_times[0, 0])
-    Q = np.r_[correction_factors(servers, load), np.zeros(2)]
+    p, service = len(sites), float(city.service_times[0, 0])
+    rate, rho = city.arrival_rates / 60 * service, np.full(p, city.offered_load(p))
+    Q = np.r_[correction_factors(servers, rate.sum()), np.zeros(2)]
     order = np.argsort(city.response_times[sites], axis=0, kind="stable")  # (p, M)
-    rate, rho = city.arrival_rates / 60 * float(city.service_times[0, 0]), np.full(p, load / p)
 
     def chances(rho, first):
         before = np.vstack([np.ones(city.n_atoms), np.cumprod(rho[order], axis=0)[:-1]])
         return Q[np.arange(p) + first][:, None] * before
 
     for _ in range(500):
-        V = np.zeros(p)
-        np.add.at(V, order, chances(rho, first) * rate)
+        V = np.bincount(order.ravel(), (chances(rho, first) * rate).ravel(), p)
         rho = V / (1 + V)
     shares = np.zeros((p, city.n_atoms))
     np.put_along_axis(shares, order, chances(rho, 0) * (1 - rho[order]), axis=0)
@@ -354,12 +287,10 @@ def printed(city, sites, servers, first=0):
 
 
 def test_the_correction_factor_takes_nine_servers_and_the_rank_before(city, optimum, claim):
-    """(26) and (29) at a load of 0.8: mean utilisation against Erlang's, at most 0.5 % off with Q(p, ρ, k - 1).
+    """(26) and (29): mean utilisation against Erlang's with Q(p, ρ, k - 1), with N = 17 for p = 9, with k for k - 1.
 
-    So are the shares of calls by (1c) of the second version, divided by their sum: 0.001 off, with N = 17 up to 0.26.
-
-    With N = 17 in place of p = 9 it is 18 % too high, with k in place of k - 1 5 % too low. At the original load the
-    three differ by less than 0.4 %, so that Table 3 does not tell them apart.
+    At the original load the three differ by less than 0.4 %, so that Table 3 does not tell them apart. Shares of calls
+    are those of (1c) of the second version.
     """
     for load, off in ((0.8, (0.001, 0.18, -0.05)), (0.223, (0.0, 0.004, 0.003))):
         loaded = city.with_offered_load(load, 9)
@@ -375,18 +306,11 @@ def test_the_correction_factor_takes_nine_servers_and_the_rank_before(city, opti
 
 
 def test_shares_as_printed_need_division_by_their_sum(city, optimum, claim):
-    """(30) at a load of 0.8: an area's shares add up to the answered 87 % of its calls, not to one.
-
-    The mean response as printed is 7.2 min, far below the 7.9 min of Table 1; divided by the sum it is 8.26, as the
-    package has it to 0.02 min for this deployment (which is not the best one at this load).
-    """
+    """(30) at a load of 0.8: shares add up to the answered 87 % of calls; divided by it, the mean response is ours."""
     loaded = city.with_offered_load(0.8, 9)
-    ours = approximate_hypercube(loaded, optimum.sites)
-    _, shares = printed(loaded, optimum.sites, 9)
+    ours, (_, shares) = approximate_hypercube(loaded, optimum.sites), printed(loaded, optimum.sites, 9)
     assert shares.sum(axis=0) == pytest.approx(np.full(71, 1 - ours.loss_probability), abs=0.02)
     assert 1 - ours.loss_probability == pytest.approx(0.87, abs=5e-3)
     mean = (shares * city.response_times[optimum.sites]).sum(axis=0) @ city.demand_shares
-    assert mean == pytest.approx(7.18, abs=0.01)
     divided = mean / (shares.sum(axis=0) @ city.demand_shares)
-    assert [divided, ours.mean_response] == pytest.approx([8.26, 8.25], abs=6e-3)
     claim(V1, "(30)", mean, 0.8, divided, ours.mean_response)

@@ -1,7 +1,5 @@
 """The live map: what reaches the browser after a change, and what a click does."""
 
-from importlib.resources import files
-
 import pandas as pd
 import pytest
 from refusals import refused
@@ -15,23 +13,10 @@ from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
 
 
-def live_map(page):
-    """Return a live map that shows a page."""
-    live = LiveMap()
-    live.draw(page)
-    return live
-
-
-def changes(live):
-    """Collect the names of the traits whose changes would be sent."""
-    seen = []
-    live.observe(lambda change: seen.append(change["name"]), ["kind", "scene", "views"])
-    return seen
-
-
 def test_an_update_sends_results_and_another_map_all(city, both, doubled):
-    live = live_map(deployment_map(city, both))
-    seen = changes(live)
+    live, seen = LiveMap(), []
+    live.draw(deployment_map(city, both))
+    live.observe(lambda change: seen.append(change["name"]), ["kind", "scene", "views"])
     live.update({"another name": doubled})
     assert seen == ["views"]
     assert live.views == live.page.views == deployment_map(city, {"another name": doubled}).views
@@ -42,24 +27,16 @@ def test_an_update_sends_results_and_another_map_all(city, both, doubled):
 
 
 def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
-    told = []
-    live = live_map(deployment_map(city, {"yours": both}))
+    told, live = [], LiveMap()
+    live.draw(deployment_map(city, {"yours": both}))
     live.edit, live.clicked = "yours", told.append
     for place in (0, 1):
         live._handle_custom_msg({"place": place}, [])  # as the browser sends it
     assert told == [[0, 1], [2]]
+    shown = live._repr_mimebundle_()  # by a viewer without a kernel
+    data = shown[0] if isinstance(shown, tuple) else shown
+    assert data["text/html"] == live.page._repr_html_()
     live = LiveMap(sentence="nothing yet")
     live.hide()
     live.draw(deployment_map(city, both, height=300))
     assert (live.layout.visibility, live.layout.height) == ("visible", "300px")
-
-
-def test_a_viewer_without_a_kernel_gets_the_page_with_the_same_code(city, both):
-    live = live_map(deployment_map(city, both))
-    shown = live._repr_mimebundle_()
-    data = shown[0] if isinstance(shown, tuple) else shown
-    assert data["text/html"] == live.page._repr_html_()
-    pages = files("emsopt") / "maps" / "pages"
-    drawing = (pages / "deployments.js").read_text("utf-8").split("%")[0]
-    for text in (LiveMap._esm, deployment_map(city, both).html):
-        assert drawing in str(text)

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refused
 from smallville import evaluation, small_city
 
 from emsopt.city.city import City
+from emsopt.datasets import grid_city, load_st_paul
 from emsopt.evaluators import approximate_hypercube
-from emsopt.maps import _colours
-from emsopt.maps.deployments import deployment_map, place_name
+from emsopt.maps import _colours, frames
+from emsopt.maps.deployments import deployment_map
 from emsopt.roads import grid_roads
 
 VENDOR = files("emsopt") / "maps" / "vendor"
@@ -90,10 +89,10 @@ def test_no_name_becomes_markup(both):
 
 def test_the_page_carries_the_evaluation(both, city):
     shown = deployment_map(city, both)
-    data = payload(shown.html)
+    data, (view,) = payload(shown.html), shown.views
     (tag, attributes), *rest = Page(shown._repr_html_()).tags  # in a notebook
     assert ((tag, rest), attributes["srcdoc"]) == (("iframe", []), shown.html)
-    (view,) = data["views"]
+    assert data["views"] == [view]
     assert view["columns"][0]["values"] == pytest.approx(both.atom_response, abs=1e-4)
     # A answers 1 percent of the last atom's calls: below the threshold, so no line.
     assert view["lines"] == [[0, 0, 0.9], [0, 1, 0.4], [1, 0, 0.1], [1, 1, 0.6], [1, 2, 0.99]]
@@ -109,12 +108,10 @@ def test_units_at_one_place_no_evaluation_and_missing_values(doubled, city):
     (view,) = deployment_map(city, doubled).views
     (station,) = view["units"]
     assert (station["text"], [row[0] for row in station["rows"]]) == ("2", ["Station A (unit 1)", "Station A (unit 2)"])
-    (view,) = deployment_map(city).views
-    assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
-    shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
-    (view,) = deployment_map(city, shown).views
-    assert view["columns"][0]["values"][1] is None
-    assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
+    assert deployment_map(city).views[0]["columns"][0]["values"] == [25.0, 50.0, 25.0]
+    shown = deployment_map(city, evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]]))
+    assert shown.views[0]["columns"][0]["values"][1] is None
+    assert "NaN" not in Page(shown.html).scripts[0]
 
 
 def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, doubled):
@@ -141,90 +138,57 @@ def test_the_difference_from_today_says_how_many_calls_a_year_are_faster_and_slo
         far = side > 0.01 * doubled.mean_response
         counts = f"{1000 * city.arrival_rates[far].sum():,.0f} calls a year in {far.sum()} of {len(far)} areas."
         assert f"{said} is better, for {counts}" in view["hint"]
-    refused("`hours_a_year` must be a number above 0", deployment_map, city, named, hours_a_year=0)
 
 
 def test_a_plane_city_is_drawn_in_metres(both):
-    shapes = [SQUARE] * 3
-    city = small_city(
-        geographic=False,
-        atom_locations=[[0, 0], [3, 1], [5, 2]],
-        site_locations=[[1, 0], [1, 0], [4, 1]],
-        atom_shapes=shapes,
-    )
-    data = deployment_map(city, evaluation(city, both.sites, both.dispatch_fractions)).scene["city"]
-    assert data["plane"]
-    assert data["atoms"]["at"] == [[0, 0], [1000, 3000], [2000, 5000]]  # north, east
-    assert data["atoms"]["shape"][0]["coordinates"][0][2] == [1000, 1000]  # east, north as GeoJSON has it
-    assert data["bounds"] == [[0, 0], [2000, 5000]]
-
-
-def test_a_place_with_several_sites_gets_a_name():
-    names = {"Depot (north)": ["Depot (north)"], "Station 8": ["Station 8 (unit 1)", "Station 8 (unit 2)"]}
-    for title, listed in (names | {"Station 11 / Station 12": ["Station 11", "Station 12"]}).items():
-        assert place_name(listed) == title
-
-
-def test_an_update_shares_what_stays(both, doubled, city):
-    shown = deployment_map(city, both, limits=(0, 9))
-    heavier = shown.updated({"other": doubled}, city.scaled(2))
-    assert heavier.scene is shown.scene
-    assert heavier.views == deployment_map(city.scaled(2), {"other": doubled}, limits=(0, 9)).views
-    elsewhere = city.replace(arrival_rates=[3.0, 2.0, 1.0])
-    assert shown.updated(both, elsewhere).scene["city"]["atoms"]["share"] == [0.5, 0.333333, 0.166667]
-    refused("belongs to another city", shown.updated, approximate_hypercube(City([1.0], [[1.0]], 1.0, 30.0), [0]))
-
-
-def test_streets_are_drawn_once_for_both_directions(both):
-    city = small_city(
-        geographic=False, atom_locations=[[0, 0], [0.3, 0.1], [0.5, 0.2]], site_locations=[[0, 0], [0, 0], [0.4, 0.1]]
-    )
-    net = grid_roads(3, 3)
-    streets = deployment_map(city, both, roads=net).scene["streets"]
-    pairs = {frozenset([line[0].tobytes(), line[-1].tobytes()]) for line in net.polylines}
-    assert len(streets["courses"]) == len(pairs) == net.n_edges / 2
+    """And so are its streets, once for both directions."""
+    atoms, sites = [[0, 0], [3, 1], [5, 2]], [[1, 0], [1, 0], [4, 1]]
+    city = small_city(geographic=False, atom_locations=atoms, site_locations=sites, atom_shapes=[SQUARE] * 3)
+    net, shown = grid_roads(3, 3), evaluation(city, both.sites, both.dispatch_fractions)
+    scene = deployment_map(city, shown, roads=net).scene
+    assert scene["city"]["plane"]
+    assert scene["city"]["atoms"]["at"] == [[0, 0], [1000, 3000], [2000, 5000]]  # north, east
+    corner = scene["city"]["atoms"]["shape"][0]["coordinates"][0][2]
+    assert corner == [1000, 1000]  # east, north as GeoJSON has it
+    assert scene["city"]["bounds"] == [[0, 0], [2000, 5000]]
+    assert len(scene["streets"]["courses"]) == net.n_edges / 2
     refused("in longitude and latitude", deployment_map, small_city(), both, roads=net)
 
 
-OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
+def test_what_cannot_be_drawn_is_refused(both, city):
+    other = City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]])
+    for options, message in (
+        ({"value": "speed"}, "`value` must be"),
+        ({"limits": (5, 5)}, "low < high"),
+        ({"height": 10}, "`height` must be"),
+        ({"roads": "streets"}, "`roads` must be"),
+        ({"evaluation": {}}, "Evaluation"),
+        ({"city": other}, "belongs to another city"),
+        ({"city": city.replace(atom_locations=None)}, "has no `atom_locations`"),
+        ({"hours_a_year": 0}, "`hours_a_year` must be a number above 0"),
+    ):
+        refused(message, deployment_map, **{"city": city, "evaluation": both, **options})
+    refused("does not exist", deployment_map(city, both).save, "nowhere/map.html")
 
 
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (lambda c, e: deployment_map(c, e, value="speed"), "`value` must be"),
-        (lambda c, e: deployment_map(c, e, limits=(5, 5)), "low < high"),
-        (lambda c, e: deployment_map(c, e, height=10), "`height` must be"),
-        (lambda c, e: deployment_map(c, e, roads="streets"), "`roads` must be"),
-        (lambda c, e: deployment_map(c, {}), "Evaluation"),
-        (lambda c, e: deployment_map(City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, **OTHER), e), "belongs to another city"),
-        (lambda c, e: deployment_map(c.replace(atom_locations=None), e), "has no `atom_locations`"),
-        (lambda c, e: deployment_map(c, e).save("nowhere/map.html"), "does not exist"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
-    refused(message, draw, city, both)
-
-
-@given(st.floats(-1e5, 1e5), st.floats(0, 1e5))
-def test_classes_are_few_even_and_cover_the_range(low, width):
-    edges = _colours.class_edges(low, low + width)
-    slack = 1e-6 * max(1, abs(low), width)
-    assert edges[0] <= low + slack
-    assert edges[-1] >= low + width - slack
-    assert 2 <= len(edges) <= 9
-    assert np.diff(edges) == pytest.approx(np.diff(edges)[0], rel=1e-6, abs=4 * np.spacing(np.abs(edges).max()))
-
-
-@given(
-    st.integers(30, 300), st.sampled_from([0.01, 1, 40]), st.floats(-5, 50), st.sampled_from(["even", "skew", "remote"])
-)
-def test_classes_hold_equally_many_values_whatever_these_are(n, scale, shift, kind):
-    """A remote atom, or few with many calls, take no colours away from the others."""
-    k = np.arange(n) / n
-    values = shift + scale * {"even": k, "skew": np.exp(6 * k) / 400, "remote": np.r_[k[:-1], 60]}[kind]
-    edges = _colours.colour_limits(np.r_[values, np.nan])
-    assert edges[0] <= values.min() + 1e-9
-    assert edges[-1] >= values.max() - 1e-9
-    assert len(edges) <= 7
-    assert np.histogram(values, edges)[0].max() <= 0.25 * n
+def test_frames_and_folium_maps_carry_the_figures():
+    names = [NASTY[0], *(f"site {k}" for k in range(1, 17))]
+    city = load_st_paul().replace(site_names=names)
+    sites = [0, 0, 3, 4, 8, 9, 11, 15, 16]
+    evaluated = approximate_hypercube(city, sites)
+    frame = frames.atoms_frame(city, evaluated)
+    assert (frame.crs.to_epsg(), len(frame)) == (4326, 71)
+    assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluated.atom_response)
+    assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
+    centres = frames.atoms_frame(city.replace(atom_shapes=None)).geometry
+    assert frame.geometry.contains(centres).mean() > 0.9  # a cell holds its own atom
+    frame = frames.sites_frame(city, evaluated)
+    assert frame["units"].tolist() == np.bincount(sites, minlength=17).tolist()
+    assert frame["utilization"].iloc[0] == pytest.approx(evaluated.utilizations[:2].mean())
+    assert (frame["utilization"].isna().sum(), frame["share_of_calls"].sum()) == (9, pytest.approx(1))
+    page = frames.folium_map(city, evaluated).get_root().render()
+    assert "mean response (min)" in page
+    assert "alert(1)" in page
+    assert "<script>alert(1)" not in page
+    grid = grid_city(n_sites=9, units=3, rng=0)
+    refused("plane", frames.folium_map, grid, approximate_hypercube(grid, [0, 1, 2]))

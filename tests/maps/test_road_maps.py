@@ -2,7 +2,6 @@
 
 import json
 import re
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -32,21 +31,19 @@ def page_data(html):
     return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
 
 
-def test_visits_are_those_of_the_history(run):
-    paths = run.history["path"]
-    for row in run.visits.itertuples():
+def test_the_page_holds_what_was_given(net, run):
+    """And what is given of a run are the visits in its history."""
+    paths, counted = run.history["path"], run.visits
+    for row in counted.itertuples():
         on = [row.edge in path for path in paths]
         assert (sum(on), 1 + on.index(True)) == (row.visits, row.first_round)
-    assert set(run.visits["edge"]) == set(np.concatenate(paths.tolist()))
-
-
-def test_the_page_holds_what_was_given(net, run):
-    chart = exploration_map(net, {"one": run, "two": run.visits}, route=ROUTE, best=run.best_path, rounds=30)
+    assert set(counted["edge"]) == set(np.concatenate(paths.tolist()))
+    chart = exploration_map(net, {"one": run, "two": counted}, route=ROUTE, best=run.best_path, rounds=30)
     data = page_data(chart.html)
     assert [view["name"] for view in data["views"]] == ["one", "two"]
     for view in data["views"]:
-        assert (view["edges"], view["visits"]) == (run.visits["edge"].tolist(), run.visits["visits"].tolist())
-        assert view["since"] == run.visits["first_round"].tolist()
+        assert (view["edges"], view["visits"]) == (counted["edge"].tolist(), counted["visits"].tolist())
+        assert view["since"] == counted["first_round"].tolist()
     assert (data["rounds"], data["best"]) == (30, list(run.best_path))
     assert [end[1] for end in data["route"]] == net.edges(ROUTE).tolist()
     for steps, line in zip(data["net"]["courses"], net.polylines, strict=True):
@@ -56,9 +53,8 @@ def test_the_page_holds_what_was_given(net, run):
 
 def test_longitudes_and_latitudes_keep_five_digits():
     lines = [[[7.41234, 43.73], [7.42, 43.74]], [[7.42, 43.74], [7.41234, 43.73]]]
-    net = RoadNetwork(
-        [100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)], polylines=lines, geographic=True, name=NASTY, ids=[NASTY, "b"]
-    )  # fmt: skip
+    two = {"lengths": [100.0, 90.0], "speed_limits": [10.0, 9.0], "connections": [(0, 1), (1, 0)]}
+    net = RoadNetwork(**two, polylines=lines, geographic=True, name=NASTY, ids=[NASTY, "b"])
     chart = exploration_map(net, pd.DataFrame({"edge": [1], "first_round": [3], "visits": [7]}))
     data = page_data(chart.html)
     assert (data["net"]["courses"][0][:2], data["rounds"]) == ([4373000, 741234], 3)
@@ -78,23 +74,16 @@ def test_wrong_input_is_refused(net):
     refused("no polylines", plots.routes, [(bare, {"A": [0]})])
 
 
-def test_networks_are_drawn_with_their_routes(net):
-    """Figure 1: every edge of each network once, each path in its own colour, its name at both ends."""
+def test_the_still_twin_draws_every_edge_once_by_class(net, run):
+    """And Figure 1 every edge of each network, each path in its own colour, its name at both ends."""
+    _, axes = plots.exploration(net, {"all": run, "early": run}, route=ROUTE, best=run.best_path)
+    assert len(axes) == 2
+    roads, best, *driven = [len(c.get_segments()) for c in axes[0].collections if isinstance(c, LineCollection)]
+    assert (roads, best) == (net.n_edges, len(run.best_path))
+    bounds = [look["from"] for look in CLASSES] + [np.inf]
+    assert driven == np.histogram(run.visits["visits"], bounds)[0].tolist()
     path = net.shortest_path(net.lengths, *ROUTE)
     other = [net.ids[edge] for edge in net.shortest_path(net.lengths, ROUTE[0], 7)]
     _, axes = plots.routes([(net, {"A": path, "B": other}), (net, {})])
-    roads, *driven = [len(c.get_segments()) for c in axes[0].collections]
-    assert (roads, driven) == (net.n_edges, [len(path), len(other)])
+    assert [len(c.get_segments()) for c in axes[0].collections] == [net.n_edges, len(path), len(other)]
     assert [text.get_text() for text in axes[0].texts] == ["A", "A", "B", "B"]
-
-
-def test_the_still_twin_draws_every_edge_once_by_class(net, run):
-    _, axes = plots.exploration(net, {"all": run, "early": run}, route=ROUTE, best=run.best_path)
-    assert len(axes) == 2
-    collections = [c for c in axes[0].collections if isinstance(c, LineCollection)]
-    roads, best, *driven = [len(c.get_segments()) for c in collections]
-    counts = run.visits["visits"].to_numpy()
-    bounds = [look["from"] for look in CLASSES] + [np.inf]
-    assert (roads, best) == (net.n_edges, len(run.best_path))
-    assert driven == [int(((counts >= low) & (counts < high)).sum()) for low, high in pairwise(bounds)]
-    assert [text.get_text() for text in axes[0].texts] == ["A", "B"]

@@ -11,20 +11,15 @@ import emsopt as eo
 from emsopt.operations import Duration, Policy, Priority, System, simulate
 
 
-def random_city(rng, units, n_sites=8, n_atoms=25):
-    """Return a random city in the plane with an offered load of 0.2 to 0.9 per unit."""
-    sites, atoms = rng.uniform(0, 10, (n_sites, 2)), rng.uniform(0, 10, (n_atoms, 2))
-    minutes = 1.5 * np.linalg.norm(sites[:, None] - atoms[None], axis=2) + 1
-    city = eo.City(rng.uniform(0.2, 1, n_atoms), minutes, turnout_times=1.2, service_times=30)
-    return city.with_offered_load(rng.uniform(0.2, 0.9), units=units)
-
-
 def town(rate=2.0, **options):
-    """Return a city of two sites and two atoms at 0, 10 (sites) and 2, 8 km, a hospital at 5 km; 1 km a minute."""
+    """Return a city of two sites and two atoms at 0, 10 (sites) and 2, 8 km, a hospital at 5 km; 1 km a minute.
+
+    If no priorities are given, calls take a unit for 10 min on scene.
+    """
     places = np.array([0.0, 10, 2, 8, 5])
     minutes = np.abs(places[:, None] - places)
     city = eo.City([rate, rate], minutes[:2, 2:4], turnout_times=1.0, service_times=30)
-    return System(city, minutes, 1, **options)
+    return System(city, minutes, 1, **{"priorities": [Priority(on_scene=Duration(10))], **options})
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
@@ -32,7 +27,7 @@ def test_without_trips_it_is_the_exact_hypercube(capacity):
     inside = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        city, sites = random_city(rng, 5), rng.choice(8, 5, replace=False)
+        city, sites = eo.datasets.grid_city(8, 5, rng.uniform(0.2, 0.9), rng=rng), rng.choice(8, 5, replace=False)
         exact = eo.evaluators.exact_hypercube(city, sites, capacity=capacity)
         found = simulate(System(city), sites, capacity=capacity, calls=400_000, rng=seed)
         low, high = found.interval("mean_response", level=0.99)
@@ -45,16 +40,15 @@ def test_without_trips_it_is_the_exact_hypercube(capacity):
 
 def test_two_priorities_wait_as_in_a_queue_of_several_servers():
     """M/M/c, non-preemptive (Cobham 1954): W_1 = W_0 / (1 - ρ_1), W_2 = W_0 / ((1 - ρ_1)(1 - ρ))."""
-    calls_per_hour, service, c, share = 5.0, 40.0, 5, 0.4
-    city = eo.City([calls_per_hour], [[1.0]], turnout_times=0, service_times=service)
+    service, c, share = 40.0, 5, 0.4
+    work = 5.0 * service / 60
+    city = eo.City([5.0], [[1.0]], turnout_times=0, service_times=service)
     system = System(city, priorities=[Priority("urgent", share), Priority("other", 1 - share)])
     found = simulate(system, [0] * c, calls=1_000_000, rng=1)
-    work = calls_per_hour * service / 60
     load, full = work / c, work**c / factorial(c)
-    waits = full / (full + (1 - work / c) * sum(work**k / factorial(k) for k in range(c)))
+    waits = full / (full + (1 - load) * sum(work**k / factorial(k) for k in range(c)))  # Erlang C
     first = waits * service / c
-    expected = first / (1 - share * load), first / ((1 - share * load) * (1 - load))
-    for k, wait in enumerate(expected):
+    for k, wait in enumerate((first / (1 - share * load), first / ((1 - share * load) * (1 - load)))):
         low, high = found.interval("mean_response", k, level=0.999)
         assert low < 1 + wait < high
     assert found.to_frame().loc["urgent", "waited"] == pytest.approx(waits, abs=0.01)
@@ -64,40 +58,35 @@ def test_transport_and_calls_for_two_units_follow_a_chain_of_three_units():
     """Loss system without driving: i units on scene that may transport, j others on scene, h at the hospital."""
     rate, scene, handover, transport, second = 4.0, 20.0, 30.0, 0.6, 0.3
     states = [s for s in product(range(4), repeat=3) if sum(s) <= 3]
-    index = {s: k for k, s in enumerate(states)}
     flow = np.zeros((len(states), len(states)))
-    for (i, j, h), k in index.items():
+    for k, (i, j, h) in enumerate(states):
         free = 3 - i - j - h
-        if free:
-            flow[k, index[i + 1, j, h]] += rate / 60 * (1 - second)
-            flow[k, index[i + 1, j + (free > 1), h]] += rate / 60 * second
-        if i:
-            flow[k, index[i - 1, j, h + 1]] += i / scene * transport
-            flow[k, index[i - 1, j, h]] += i / scene * (1 - transport)
-        if j:
-            flow[k, index[i, j - 1, h]] += j / scene
-        if h:
-            flow[k, index[i, j, h - 1]] += h / handover
+        for change, rates in (
+            ((1, 0, 0), rate / 60 * (1 - second) * (free > 0)),
+            ((1, int(free > 1), 0), rate / 60 * second * (free > 0)),
+            ((-1, 0, 1), i / scene * transport),
+            ((-1, 0, 0), i / scene * (1 - transport)),
+            ((0, -1, 0), j / scene),
+            ((0, 0, -1), h / handover),
+        ):
+            if rates > 0:
+                flow[k, states.index(tuple(np.add((i, j, h), change)))] += rates
     balance = np.vstack([(flow - np.diag(flow.sum(axis=1))).T, np.ones(len(states))])
     chance = np.linalg.lstsq(balance, np.append(np.zeros(len(states)), 1.0), rcond=None)[0]
-    lost = sum(chance[k] for s, k in index.items() if sum(s) == 3)
-    busy = sum(chance[k] * sum(s) for s, k in index.items()) / 3
-
     city = eo.City([rate], [[0.0]], turnout_times=0, service_times=30)
     kind = Priority(units=(1 - second, second), on_scene=Duration(scene), transport=transport)
     system = System(city, np.zeros((3, 3)), 1, priorities=[kind], handover=Duration(handover))
-    found = simulate(system, [0, 0, 0], capacity="loss", calls=600_000, rng=2)
+    found, busy = simulate(system, [0, 0, 0], capacity="loss", calls=600_000, rng=2), np.sum(states, axis=1)
     low, high = found.interval("loss", level=0.999)
-    assert low < lost < high
-    assert found.utilizations.mean() == pytest.approx(busy, abs=0.004)
+    assert low < chance[busy == 3].sum() < high
+    assert found.utilizations.mean() == pytest.approx(chance @ busy / 3, abs=0.004)
 
 
 def test_one_unit_is_busy_for_all_parts_of_a_call():
     """A single unit that must first be home again: mean response and busy time are sums of fixed times."""
-    system = town(
-        1.0, priorities=[Priority(on_scene=Duration(10, 0), transport=1.0, delay=0.5)], handover=Duration(7, 0)
-    )
-    found = simulate(system, [0], policy=Policy(on_the_way=False), capacity="loss", calls=50_000, rng=3)
+    kind = Priority(on_scene=Duration(10, 0), transport=1.0, delay=0.5)
+    system, rule = town(1.0, priorities=[kind], handover=Duration(7, 0)), Policy(on_the_way=False)
+    found = simulate(system, [0], policy=rule, capacity="loss", calls=50_000, rng=3)
     assert found.mean_response == pytest.approx(0.5 + 1 + (2 + 8) / 2, abs=0.05)
     minutes = 0.5 + 1 + 5 + 10 + 3 + 7 + 5  # delay, turnout, drive, scene, to the hospital, handover, home
     assert found.utilizations[0] == pytest.approx(1 / (1 + 60 / 2 / minutes), abs=0.005)
@@ -105,31 +94,27 @@ def test_one_unit_is_busy_for_all_parts_of_a_call():
 
 
 def test_urgent_calls_take_units_and_those_on_the_way_home_are_closer():
-    def response(takes_from):
-        kinds = [
-            Priority("urgent", 0.3, on_scene=Duration(10), takes_from=takes_from),
-            Priority("other", 0.7, on_scene=Duration(10)),
-        ]
-        return simulate(town(2.5, priorities=kinds), [0, 1], calls=40_000, rng=5)
+    def means(takes_from):
+        urgent = Priority("urgent", 0.3, on_scene=Duration(10), takes_from=takes_from)
+        kinds = [urgent, Priority("other", 0.7, on_scene=Duration(10))]
+        found = simulate(town(2.5, priorities=kinds), [0, 1], calls=40_000, rng=5)
+        assert (found.taken_over > 0) == bool(takes_from)
+        return found.to_frame()["mean_response_min"]
 
-    with_it, without = response(("other",)), response(())
-    assert without.taken_over == 0 < with_it.taken_over
-    means = [found.to_frame()["mean_response_min"] for found in (with_it, without)]
-    assert means[0]["urgent"] < means[1]["urgent"] - 0.5
-    assert means[0]["other"] > means[1]["other"]
-    kinds = [Priority(on_scene=Duration(10), transport=0.5)]
-    responses = [
-        simulate(
-            town(2.5, priorities=kinds), [0, 1], policy=Policy(on_the_way=there), calls=40_000, rng=6
-        ).mean_response
-        for there in (True, False)
-    ]
-    assert responses[0] < responses[1] - 1
+    with_it, without = means(("other",)), means(())
+    assert with_it["urgent"] < without["urgent"] - 0.5
+    assert with_it["other"] > without["other"]
+    system = town(2.5, priorities=[Priority(on_scene=Duration(10), transport=0.5)])
+    there, home = (
+        simulate(system, [0, 1], policy=Policy(on_the_way=way), calls=40_000, rng=6).mean_response
+        for way in (True, False)
+    )
+    assert there < home - 1
 
 
 def test_compliance_table_keeps_the_last_free_unit_at_its_site():
     """With one free unit it waits at site 0: at each dispatch the other unit, if free, is there or sets out for it."""
-    system = town(0.5, priorities=[Priority(on_scene=Duration(10))])
+    system = town(0.5)
     system = System(system.city.replace(turnout_times=0), system.minutes, 1, priorities=system.priorities)
     rule = Policy(table=[[0], [0, 1]])
     drives = simulate(system, [0, 1], policy=rule, calls=2_000, trace=3_000, rng=7).trace
@@ -144,65 +129,50 @@ def test_compliance_table_keeps_the_last_free_unit_at_its_site():
 
 
 def test_free_units_go_where_coverage_or_patience_sends_them():
+    def homewards(system, sites, rule, **options):
+        drives = simulate(system, sites, policy=rule, trace=900, **options).trace
+        return drives[drives["call"] < 0]
+
     places = np.array([0.0, 10, 1, 9, 5])
     minutes = np.abs(places[:, None] - places)
     city = eo.City([0.9, 0.1], minutes[:2, 2:4], turnout_times=1.0, service_times=30)
     system = System(city, minutes, 1, priorities=[Priority(on_scene=Duration(10))])
-    found = simulate(system, [1], policy=Policy(coverage=3.0, busy=0.2), capacity="loss", calls=200, trace=300, rng=8)
-    homewards = found.trace[found.trace["call"] < 0]
-    assert set(homewards["goal"]) == {0}
-    two = simulate(system, [0, 0], policy=Policy(coverage=3.0, busy=0.05), capacity="loss", calls=300, trace=400, rng=8)
-    assert {0, 1} <= set(two.trace[two.trace["call"] < 0]["goal"])  # a second unit at site 0 would add 0.9 * 0.05
-    system = town(priorities=[Priority(on_scene=Duration(10))])
-    rule = Policy(coverage=3.0, busy=0.2, patience=0.1)
-    drives = simulate(system, [0, 0, 0], policy=rule, calls=300, trace=900, rng=19).trace
-    homewards = drives[drives["call"] < 0]
+    one = homewards(system, [1], Policy(coverage=3.0, busy=0.2), capacity="loss", calls=200, rng=8)
+    assert set(one["goal"]) == {0}
+    two = homewards(system, [0, 0], Policy(coverage=3.0, busy=0.05), capacity="loss", calls=300, rng=8)
+    assert {0, 1} <= set(two["goal"])  # a second unit at site 0 would add 0.9 * 0.05
+    three = homewards(town(), [0, 0, 0], Policy(coverage=3.0, busy=0.2, patience=0.1), calls=300, rng=19)
     nearest = {2: 0, 3: 1}  # atom at 2 km, atom at 8 km
-    assert set(homewards["goal"]) == {0, 1}
-    assert all(nearest[row.origin] == row.goal for row in homewards.itertuples() if row.origin in nearest)
+    assert set(three["goal"]) == {0, 1}
+    assert all(nearest[row.origin] == row.goal for row in three.itertuples() if row.origin in nearest)
 
 
 def test_shifts_and_hours():
-    by_hour = np.where(np.arange(24) < 12, 1.9, 0.1)
-    system = town(0.5, priorities=[Priority(on_scene=Duration(10))], calls_by_hour=by_hour)
-    found = simulate(system, [0, 1, 1], shifts=[[0, 24], [8, 20], [20, 8]], calls=3_000, trace=3_000, rng=9)
-    sent = found.trace[found.trace["call"] >= 0]
-    hour = sent["leave"] // 60 % 24
-    assert set(hour[sent["unit"] == 1]) <= set(range(8, 21))  # turnout may end in the hour after
-    assert not set(hour[sent["unit"] == 2]) & set(range(9, 20))
+    def sent(system, units, shifts, **options):
+        found = simulate(system, units, shifts=shifts, trace=5_000, **options)
+        assert (found.utilizations <= 1).all()
+        return found.trace[found.trace["call"] >= 0]
+
+    morning = town(0.5, calls_by_hour=np.where(np.arange(24) < 12, 1.9, 0.1))
+    drives = sent(morning, [0, 1, 1], [[0, 24], [8, 20], [20, 8]], calls=3_000, rng=9)
+    hour = drives["leave"] // 60 % 24
+    assert set(hour[drives["unit"] == 1]) <= set(range(8, 21))  # turnout may end in the hour after
+    assert not set(hour[drives["unit"] == 2]) & set(range(9, 20))
     assert (hour < 12).mean() > 0.85
     # Three units begin at 8, when calls wait: no unit stands idle.
     rates = np.where(np.arange(24) < 8, 1.0, 0.001)
     system = town(0.3, priorities=[Priority(on_scene=Duration(15, 0))], calls_by_hour=rates)
-    shifts = [[8, 9], [8, 9], [8, 20]]
-    found = simulate(system, [0, 0, 1], shifts=shifts, calls=1_000, warmup=0, trace=5_000, rng=12)
-    sent = found.trace[found.trace["call"] >= 0]
-    opening = sent[sent["leave"] % 1440 <= 482].groupby(sent["leave"] // 1440)["unit"].nunique()
+    drives = sent(system, [0, 0, 1], [[8, 9], [8, 9], [8, 20]], calls=1_000, warmup=0, rng=12)
+    opening = drives[drives["leave"] % 1440 <= 482].groupby(drives["leave"] // 1440)["unit"].nunique()
     assert (opening == 3).mean() > 0.4
-    assert (found.utilizations <= 1).all()
     # A call of ten hours meets a shift of one: the unit is busy for nearly all of the hours that it works.
     system = town(0.5, priorities=[Priority(on_scene=Duration(600, 0))])
     found = simulate(system, [0], shifts=[[8, 9]], capacity="loss", calls=2_000, warmup=0, rng=13)
     assert 0.8 < found.utilizations[0] <= 1
 
 
-def test_results_as_tables():
-    """Shares are of the answered calls, here fewer than all; the last row is the whole."""
-    found = simulate(
-        town(4.0, priorities=[Priority(on_scene=Duration(10))]), [0, 1], capacity="loss", calls=2_000, rng=10
-    )
-    table = found.to_frame()
-    assert table.index.tolist() == ["all", "all calls"]
-    whole = [found.mean_response, found.late_share, found.loss_probability]
-    assert table.loc["all", ["mean_response_min", "late", "lost"]].tolist() == pytest.approx(whole)
-    assert table.loc["all", "low"] < found.mean_response < table.loc["all", "high"]
-    assert found.percentile(0.5) <= found.percentile(0.9)
-    assert found.loss_probability > 0.1
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_bad_input_says_what_was_expected():
+    for call, message in (
         (lambda: town(priorities=[Priority("a", 0.5)]), "shares of `priorities` must sum to 1"),
         (lambda: town(priorities=[Priority("a", 0.5), Priority("a", 0.5)]), "distinct names"),
         (lambda: town(priorities=[Priority(mode=1)]), "must be below 1"),
@@ -221,27 +191,27 @@ def test_results_as_tables():
         (lambda: simulate(town(), [0], shifts=[[0, 25]]), "whole hours"),
         (lambda: simulate(town(), [0], calls=10), "at least 20"),
         (lambda: simulate(town(), [0], calls=20, rng=0).percentile(0.9, "low"), "'all'"),
-    ],
-)
-def test_bad_input_says_what_was_expected(make, message):
-    refused(message, make)
+    ):
+        refused(message, call)
 
 
 def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():
     """A call for two units takes both from others, where calls do not wait: every counted call ends exactly once."""
-    kinds = [
-        Priority("urgent", 0.3, units=(0, 1), on_scene=Duration(10), takes_from=("other",)),
-        Priority("other", 0.7, on_scene=Duration(10)),
-    ]
+    urgent = Priority("urgent", 0.3, units=(0, 1), on_scene=Duration(10), takes_from=("other",))
+    kinds = [urgent, Priority("other", 0.7, on_scene=Duration(10))]
     found = simulate(town(6.0, priorities=kinds), [0, 1], capacity="loss", calls=5_000, rng=11)
     assert (found.calls.sum(), found.histogram.sum()) == (5_000, (found.calls - found.lost).sum())
     assert found.taken_over > 0
     assert 0 < found.lost[:, 1].sum() < found.calls[:, 1].sum()
+    whole = found.to_frame().loc["all calls"]  # shares are of the answered calls
+    assert whole[["late", "lost"]].tolist() == pytest.approx([found.late_share, found.loss_probability])
+    assert whole["mean_response_min"] == pytest.approx(found.mean_response)
+    assert whole["low"] < found.mean_response < whole["high"]
 
 
 def test_units_stay_or_move_at_once():
-    system, rule = town(priorities=[Priority(on_scene=Duration(10))]), Policy(coverage=0.5)
-    assert simulate(system, [1], policy=rule, calls=500, warmup=0, capacity="loss", rng=15).relocations == 0
+    rule = Policy(coverage=0.5)
+    assert simulate(town(), [1], policy=rule, calls=500, warmup=0, capacity="loss", rng=15).relocations == 0
     # Calls are rare, so that both units wait at site 1, as the table says, and answer from there all but the first.
     system = System(eo.City([0.01], [[2.0], [9.0]], turnout_times=1.0, service_times=10))
     found = simulate(system, [0, 0], policy=Policy(table=[[0], [1, 1]]), calls=20, warmup=0, rng=14)
@@ -255,41 +225,40 @@ def test_calls_may_be_rare_too_many_or_never_answered():
     with pytest.raises(eo.errors.UnstableQueueError, match="Add units"):
         simulate(town(20.0, priorities=[Priority(on_scene=Duration(60))]), [0], rng=0)
     # At one call in a hundred million hours: each finds both units at home.
-    found = simulate(town(1e-8, priorities=[Priority(on_scene=Duration(10))]), [0, 1], calls=1_000, rng=20)
+    found = simulate(town(1e-8), [0, 1], calls=1_000, rng=20)
     assert found.mean_response == pytest.approx(1 + 2)
     assert found.hours > 1e10
 
 
-def two_towns(**options):
+def two_towns(kind):
     """Return a city of two sites, each within 3 min of one of two atoms only, and no hospital."""
     places = np.array([0.0, 10, 1, 9])
     minutes = np.abs(places[:, None] - places)
     city = eo.City([0.9, 0.9], minutes[:2, 2:], turnout_times=0, service_times=30)
-    return System(city, minutes, priorities=[Priority(target=20, on_scene=Duration(10))], **options)
+    return System(city, minutes, priorities=[kind])
 
 
 def test_units_in_no_time_are_at_the_median_of_their_number():
     """Erlang B: with one free unit it is at site 0, 1 or 9 min away; with two, everyone is reached in a minute."""
-    city = eo.City([1.0, 1.0], [[1.0, 9], [9, 1]], turnout_times=0, service_times=30)
-    places = np.array([0.0, 10, 1, 9])
-    system = System(city, np.abs(places[:, None] - places), priorities=[Priority(on_scene=Duration(30))])
-    table = [[0], [0, 1]]
-    found = simulate(system, [0, 1], policy=Policy(table=table, instant=True), capacity="loss", calls=100_000, rng=17)
-    drives = found.response_sum.sum() / (found.calls - found.lost).sum()
-    load = 2 / 60 * (30 + drives)  # a unit is busy from the dispatch
+    system, table = two_towns(Priority(on_scene=Duration(30))), [[0], [0, 1]]
+    found, moving = (
+        simulate(system, [0, 1], policy=Policy(table=table, instant=now), capacity="loss", calls=100_000, rng=17)
+        for now in (True, False)
+    )
+    load = 1.8 / 60 * (30 + found.response_sum.sum() / (found.calls - found.lost).sum())  # busy from the dispatch
     one = load / (1 + load)  # of answered calls, those that meet one free unit
     assert found.mean_response == pytest.approx(one * 5 + (1 - one) * 1, rel=0.02)
-    moving = simulate(system, [0, 1], policy=Policy(table=table), capacity="loss", calls=100_000, rng=17)
     assert found.mean_response < moving.mean_response
 
 
 def test_dispatch_by_coverage_spares_the_last_unit_in_reach():
     """Two units in the west, one in the east: all are in time everywhere, and the west can spare one."""
+    system = two_towns(Priority(target=20, on_scene=Duration(10)))
     rule = Policy("coverage", coverage=3.0, busy=0.1, relocate=False, on_the_way=False)
-    drives = simulate(two_towns(), [0, 0, 1], policy=rule, calls=400, warmup=0, trace=2_000, rng=18).trace
-    sent = drives[drives["call"] >= 0]
+    found = simulate(system, [0, 0, 1], policy=rule, calls=400, warmup=0, trace=2_000, rng=18)
+    sent = found.trace[found.trace["call"] >= 0]
     first = sent[sent["leave"] > sent["until"].shift().cummax() + 100]  # nobody else is out
     assert len(first) > 10
     assert (first["unit"] != 2).all()
-    closest = simulate(two_towns(), [0, 0, 1], policy=Policy(on_the_way=False), calls=400, rng=18)
-    assert closest.mean_response < simulate(two_towns(), [0, 0, 1], policy=rule, calls=400, rng=18).mean_response
+    closest = simulate(system, [0, 0, 1], policy=Policy(on_the_way=False), calls=400, warmup=0, rng=18)
+    assert closest.mean_response < found.mean_response

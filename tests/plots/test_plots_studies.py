@@ -1,31 +1,27 @@
-"""Figures of regret, of control problems, of BOKE and of studies: what is drawn is what was passed."""
+"""Figures of regret, control problems, BOKE, an own city and operations: what is drawn is what was passed."""
+
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from papers import study_figures
 from refusals import refused
+from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt import plots
+from emsopt.calls import WeeklyProfile
+from emsopt.operations import Duration, Priority, System, simulate
+from emsopt.plots import drives, hourly_plan, weekly_profile
 
 
-@pytest.fixture
-def frame():
-    """Two routes, two policies, three runs, three rounds; regret grows in proportion to the round."""
-    rng, rows = np.random.default_rng(0), []
-    for route in "AB":
-        for policy in ("gp-ts", "bi-ucb"):
-            for run in range(3):
-                slope = 10 * rng.random() + 1
-                rows += [("monaco", route, run, policy, 1.0, t, slope * t) for t in (10, 20, 30)]
-    return pd.DataFrame(
-        rows, columns=["network", "route", "run", "policy", "lengthscale", "round", "cumulative_regret"]
-    )
-
-
-def test_each_panel_has_the_mean_of_its_runs(frame):
+def test_each_panel_has_the_mean_of_its_runs():
+    """Two routes, two policies, three runs, three rounds; regret grows with the round; other columns as lines."""
+    rng, keys = np.random.default_rng(0), itertools.product("AB", ("gp-ts", "bi-ucb"), range(3))
+    rows = [("monaco", *key, t, slope * t) for key in keys for slope in [10 * rng.random() + 1] for t in (10, 20, 30)]
+    frame = pd.DataFrame(rows, columns=["network", "route", "policy", "run", "round", "cumulative_regret"])
+    frame["lengthscale"] = 1.0
     _, axes = plots.cumulative_regret(frame)
     assert [ax.get_title(loc="left") for ax in axes] == ["monaco, A", "monaco, B"]
     for route, ax in zip("AB", axes, strict=True):
@@ -36,19 +32,11 @@ def test_each_panel_has_the_mean_of_its_runs(frame):
             np.testing.assert_allclose(line.get_ydata(), table.mean(axis=1))
             top = table.mean(axis=1) + table.std(axis=1, ddof=1) / np.sqrt(3)
             assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(top.max())
-        assert ax.get_yscale() == "log"
-
-
-def test_other_columns_can_be_values_panels_and_lines(frame):
     both = pd.concat([frame, frame.assign(lengthscale=0.5, cumulative_regret=2 * frame["cumulative_regret"])])
     _, axes = plots.cumulative_regret(both, against="lengthscale", log=False)
-    ends = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
-    drawn = axes[1].containers[1].lines[0]
-    np.testing.assert_allclose(drawn.get_xdata().astype(float), [0.5, 1.0])
-    np.testing.assert_allclose(
-        drawn.get_ydata().astype(float), ends.groupby("lengthscale")["cumulative_regret"].mean().to_numpy()
-    )
-    assert "30 rounds" in axes[0].get_ylabel()
+    last = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
+    drawn = axes[1].containers[1].lines[0].get_xydata()
+    np.testing.assert_allclose(drawn, last.groupby("lengthscale")["cumulative_regret"].mean().reset_index())
     _, axes = plots.cumulative_regret(frame, by=("policy",), lines="route", log=False)
     assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]
     refused("`value` must be", plots.cumulative_regret, frame, value="energy")
@@ -64,86 +52,17 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     x, y = by_name["control x1"].get_data()
     assert (np.unique(x), np.var(y)) == (pytest.approx([0.7]), pytest.approx(0.02, rel=0.05))
     lines = {line.get_label(): line for line in expected.lines}
-    curve = lines["control x1, cost 0.3"].get_data()
-    assert curve[1].max() == pytest.approx(problem.set_values[1], abs=1e-3)
-    assert (curve[0][curve[1].argmax()], set(lines["control all, cost 1"].get_ydata())) == (pytest.approx(0.7), {1.0})
+    x, y = lines["control x1, cost 0.3"].get_data()
+    assert (x[y.argmax()], y.max()) == (pytest.approx(0.7), pytest.approx(problem.set_values[1], abs=1e-3))
     refused("must have exactly two variables to be drawn; got 5", plots.control_sets, eo.problems.airfoil_control())
-
-
-def test_control_run_shows_every_play_at_its_cost():
-    problem = eo.problems.hill_control()
     run = eo.optimizers.bocvs(problem, budget=5, rng=0)
     _, ax = plots.control_run(run, problem, ax=Figure())
     drawn = np.vstack([line.get_xydata() for line in ax.lines])
-    order = np.argsort(drawn[:, 0])
-    np.testing.assert_allclose(drawn[order, 0], run.history["spent"])
-    assert drawn[order, 1].tolist() == run.history["set"].tolist()
+    drawn = drawn[np.argsort(drawn[:, 0])]  # every play at its cost
+    np.testing.assert_allclose(drawn, run.history[["spent", "set"]])
     assert [label.get_weight() for label in ax.get_yticklabels()] == ["normal", "bold", "normal"]  # the target
     other = eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals)
     refused("the sets 0 to 0, but the run played set 2", plots.control_run, run, other)
-
-
-def table():
-    rows = [
-        (objective, costs, 0.02, method, seed, cost, 10 * cost, 1.0 / cost + seed * 1e-3, -1.0)
-        for objective in ("hartmann", "ackley")
-        for costs in ("cheap", "moderate")
-        for method in ("ucb-psq", "unknown-cost")
-        for seed in range(3)
-        for cost in (1, 50, 100)
-    ]
-    names = "objective costs variance method seed cost plays simple_regret quality_regret"
-    return pd.DataFrame(rows, columns=names.split())
-
-
-def test_control_study_draws_means_and_standard_errors():
-    fig, axes = study_figures.control_study(table())
-    assert (axes.shape, axes[0, 0].get_title(loc="left")) == ((2, 2), "cheap costs, variance 0.02")
-    assert axes[1, 0].get_ylabel() == "ackley"
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
-    line = axes[1, 1].lines[0]
-    assert line.get_xdata().tolist() == [1, 50, 100]
-    np.testing.assert_allclose(line.get_ydata(), 1.0 / np.array([1, 50, 100]) + 1e-3)
-    band = axes[1, 1].collections[0].get_paths()[0].vertices[:, 1]
-    error = 1e-3 / np.sqrt(3)
-    assert (band.max(), axes[0, 0].get_yscale()) == (pytest.approx(1 + 1e-3 + error), "log")
-
-
-def test_control_bounds_draw_regret_per_play_below_its_bounds():
-    rows = [(T, a, s, T * 0.1 + s, T * 0.2, T * 2.0, T * 0.5, T * 0.6, T * (1 - a), T * a) for T in (10, 100)
-            for a in (0.0, 0.1) for s in (0, 1)]  # fmt: skip
-    names = ["plays", "alpha", "seed", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
-    study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
-    _, (quality, cost) = study_figures.control_bounds(study)
-    drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
-    assert (drawn["Algorithm 1"], drawn["bound (3), Theorem 1"]) == (pytest.approx([0.15, 0.105]), [2.0, 2.0])
-    assert (drawn["bound (5), Theorem 3"], drawn["always the worst play"]) == ([0.6, 0.6], [1.0, 1.0])
-    drawn = {line.get_label(): line.get_ydata().tolist() for line in cost.lines}
-    assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
-    assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
-
-
-@pytest.fixture
-def study():
-    steps = np.arange(1, 21)
-    quantiles = {"median": 1, "q25": 0.5, "q75": 2}
-    return pd.concat(
-        pd.DataFrame({"problem": problem, "method": method, "evaluation": steps}).assign(
-            **{name: factor / steps**power for name, factor in quantiles.items()}
-        )
-        for problem in ("six_hump_camel", "forrester")
-        for method, power in {"boke": 1, "random": 0.5}.items()
-    )
-
-
-def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
-    fig, axes = study_figures.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
-    assert ([ax.get_title(loc="left") for ax in axes], len(axes[0].lines)) == (["six hump camel", "forrester"], 2)
-    assert len(axes[1].lines) == 3  # and the end of the first design
-    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
-    assert axes[0].get_yscale() == "log"
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
-    refused("nothing to draw", study_figures.study_curves, study[:0])
 
 
 def test_a_step_of_boke_shows_three_views_of_one_axis():
@@ -156,3 +75,60 @@ def test_a_step_of_boke_shows_three_views_of_one_axis():
     np.testing.assert_allclose(axes[1].lines[0].get_ydata(), 1 - x)
     assert all(ax.lines[-1].get_xdata()[0] == 0.8 for ax in axes)
     refused("column 'bonus'", plots.boke_step, profile.drop(columns="bonus"), told)
+
+
+def test_rates_and_bands_are_counts_over_hours_watched():
+    counts, hours = np.zeros((7, 24), dtype=int), np.full((7, 24), 4)
+    counts[:5, 9], counts[5, 9], hours[:, 3] = 20, 2, 0
+    _, ax = weekly_profile(WeeklyProfile(counts, hours))
+    weekdays, weekends = (patch.get_data().values for patch in ax.patches)
+    assert (weekdays[9], weekends[9]) == (pytest.approx(100 / 20), pytest.approx(2 / 8))
+    assert np.nansum(weekdays) == weekdays[9]
+    assert np.isnan(weekdays).nonzero()[0].tolist() == [3]
+    high = max(path.vertices[:, 1].max() for path in ax.collections[0].get_paths())
+    assert high == pytest.approx(5 + 2 * np.sqrt(100) / 20)
+
+
+def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
+    base = eo.datasets.grid_city(n_sites=5, units=2, rng=1)
+    west, east = (base.replace(arrival_rates=np.eye(base.n_atoms)[k]) for k in (0, -1))
+    space = eo.DeploymentSpace(west, 2, colocation=True)
+    plan = eo.planning.hourly_plan({"night": west, "day": east}, space, 2, "approximate")
+    _, ax = hourly_plan(plan)
+    rows = {label.get_text(): k + 0.5 for k, label in enumerate(ax.get_yticklabels())}
+    shown = {text.get_position(): text.get_text() for text in ax.texts}
+    placed = {(hour + 0.5, rows[base.site_names[site]]) for hour, sites in enumerate(plan.sites) for site in sites}
+    assert set(shown) == placed
+    dots = sum(text.endswith("●") for text in shown.values())
+    assert dots == len(plan.changes().drop_duplicates(["hour", "to"])) > 0
+
+
+def test_drives_and_back_test_of_a_fit_are_drawn():
+    stations = pd.DataFrame({"name": ["Station 1", "Station 2"], "lon": [0.0, 0.06], "lat": [45.0, 45.01]})
+    fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=30, rng=1), stations)
+    _, ax = eo.plots.recorded_drives(fit)
+    line = next(line for line in ax.get_lines() if line.get_label() == "law")
+    assert line.get_ydata() == pytest.approx(fit.law.mean(line.get_xdata()))
+    counted = np.nansum(ax.collections[0].get_array())
+    assert 0.97 * len(fit.drives) < counted <= len(fit.drives)
+    report = eo.calls.back_test(fit, fit.calls, draws=40)
+    _, axes = eo.plots.back_test(report)
+    assert len(axes[0].patches) == len(report.distribution)
+    assert [text.get_text() for text in axes[1].get_yticklabels()] == list(report.by_hour.index)
+    assert [text.get_text() for text in axes[2].get_yticklabels()] == list(report.by_zone.index)
+
+
+def test_bars_have_the_lengths_of_drives_and_work():
+    """A unit that stays on scene for 10 min, 4 min from its station."""
+    city = eo.City([1.0], [[4.0]], turnout_times=0, service_times=30)
+    system = System(city, [[0.0, 4.0], [4.0, 0.0]], priorities=[Priority(on_scene=Duration(10, cv=0))])
+    result = simulate(system, [0], calls=50, warmup=0, trace=1_000, rng=0)
+    _, ax = drives(result, hours=1_000)
+    to_call, at_work, to_site = (np.array([bar.get_width() * 60 for bar in bars]) for bars in ax.containers)
+    minutes, sent = (result.trace["until"] - result.trace["leave"]).to_numpy(), result.trace["call"] >= 0
+    assert len(to_call) == len(at_work) >= 50
+    assert to_call == pytest.approx(minutes[sent])
+    assert to_site == pytest.approx(minutes[~sent])
+    assert at_work[:-1] == pytest.approx(10.0)  # the last is cut
+    refused("no recorded drive between 5000 and 5006 h", drives, result, begin=5_000)
+    refused("simulate with a larger `trace`", drives, simulate(system, [0], calls=50, rng=0))

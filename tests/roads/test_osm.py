@@ -31,9 +31,8 @@ def write_map(path, ways=WAYS, relations=(), node_tags=()):
 
     lines = ['<osm version="0.6">']
     for node, (x, y) in NODES.items():
-        lines.append(
-            f'<node id="{node}" lon="{x / 1000}" lat="{y / 1000}">{tags(dict(node_tags).get(node, {}))}</node>'
-        )
+        own = tags(dict(node_tags).get(node, {}))
+        lines.append(f'<node id="{node}" lon="{x / 1000}" lat="{y / 1000}">{own}</node>')
     for way, (nodes, values) in ways.items():
         refs = "".join(f'<nd ref="{node}"/>' for node in nodes)
         lines.append(f'<way id="{way}">{refs}{tags(values)}</way>')
@@ -42,6 +41,16 @@ def write_map(path, ways=WAYS, relations=(), node_tags=()):
         lines.append(f'<relation id="{number}">{refs}{tags(values)}</relation>')
     path.write_text("\n".join([*lines, "</osm>"]))
     return path
+
+
+def turn(way, node, to):
+    """Return the members of a restriction of a turn at a node."""
+    return [("way", way, "from"), ("node", node, "via"), ("way", to, "to")]
+
+
+def after(net, edge):
+    """Return the edges onto which one may turn from an edge."""
+    return {net.ids[b] for a, b in net.connections if net.ids[a] == edge}
 
 
 @pytest.fixture
@@ -53,10 +62,6 @@ def osm(tmp_path):
 def all_roads(path, heights=None, vehicle="passenger"):
     """Return all roads of a file, those outside the largest component too."""
     return RoadNetwork(**read_osm(path, heights, vehicle))
-
-
-def turns(net):
-    return {(net.ids[a], net.ids[b]) for a, b in net.connections}
 
 
 def test_map_read_by_eye(osm):
@@ -71,16 +76,14 @@ def test_map_read_by_eye(osm):
     kmh = (frame["speed_limit_m_s"] * 3.6).round(6)
     assert kmh[["10#0", "11#0", "12#0", "13#0", "20#0"]].tolist() == [40.0, 30.0, 32.18688, 50.0, 70.0]
     assert frame.loc["20#1", "road_class"] == "primary"
-    k = net.ids.index("-11#0")
-    assert net.polylines[k].tolist() == [[0.0, 0.001], [0.0, 0.0]]
+    assert net.polylines[net.ids.index("-11#0")].tolist() == [[0.0, 0.001], [0.0, 0.0]]
     assert net.geographic
     assert "Speed limits of 69% of the edges are defaults" in net.notes
     assert "no heights" in net.notes
-    found = turns(net)
-    assert {b for a, b in found if a == "10#0"} == {"11#0", "20#1"}, "no U-turn where there are exits"
-    assert {b for a, b in found if a == "20#0"} == {"-10#0", "11#0", "20#1"}
-    assert {b for a, b in found if a == "13#0"} == {"-13#0"}, "a U-turn at the dead end"
-    assert {b for a, b in found if a == "-33#0"} == {"-32#0"}
+    assert after(net, "10#0") == {"11#0", "20#1"}, "no U-turn where there are exits"
+    assert after(net, "20#0") == {"-10#0", "11#0", "20#1"}
+    assert after(net, "13#0") == {"-13#0"}, "a U-turn at the dead end"
+    assert after(net, "-33#0") == {"-32#0"}
     # nothing leads to node 2, nor from node 4 on
     whole = RoadNetwork.from_osm(osm())
     assert set(whole.ids) == {"10#0", "-10#0", "11#0", "-11#0", "12#0", "-12#0", "13#0", "-13#0"}
@@ -98,39 +101,36 @@ def test_map_read_by_eye(osm):
     ],
 )
 def test_turn_restrictions(osm, kind, vehicle, left):
-    members = [("way", 10, "from"), ("node", 5, "via"), ("way", 20, "to")]
-    net = all_roads(osm(relations=[({"type": "restriction", **kind}, members)]), vehicle=vehicle)
-    assert {b for a, b in turns(net) if a == "10#0"} == left
-    assert ("20#0", "20#1") in turns(net), "it binds those who come from way 10 alone"
+    net = all_roads(osm(relations=[({"type": "restriction", **kind}, turn(10, 5, 20))]), vehicle=vehicle)
+    assert after(net, "10#0") == left
+    assert "20#1" in after(net, "20#0"), "it binds those who come from way 10 alone"
 
 
-def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
+@pytest.mark.parametrize(
+    ("kind", "way", "node", "edge", "left"),
+    [
+        ("only_u_turn", 10, 5, "10#0", {"-10#0"}),
+        ("no_u_turn", 20, 5, "20#0", {"-10#0", "11#0", "20#1"}),
+        ("no_u_turn", 13, 7, "13#0", set()),  # at the dead end
+    ],
+)
+def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm, kind, way, node, edge, left):
     """Way 20 runs on through node 5, and nothing else leads back along way 10."""
-
-    def after(kind, way, edge, node=5):
-        members = [("way", way, "from"), ("node", node, "via"), ("way", way, "to")]
-        relation = ({"type": "restriction", "restriction": kind}, members)
-        net = all_roads(osm(relations=[relation]))
-        return {b for a, b in turns(net) if a == edge}
-
-    assert after("only_u_turn", 10, "10#0") == {"-10#0"}
-    assert after("no_u_turn", 20, "20#0") == {"-10#0", "11#0", "20#1"}
-    assert after("no_u_turn", 13, "13#0", 7) == set()  # at the dead end
+    net = all_roads(osm(relations=[({"type": "restriction", "restriction": kind}, turn(way, node, way))]))
+    assert after(net, edge) == left
 
 
 def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):
     members = [("way", 10, "from"), ("way", 11, "via"), ("way", 12, "to")]
-    relation = {"type": "restriction", "restriction": "no_straight_on"}
-    net = all_roads(osm(relations=[(relation, members)]))
-    assert ("11#0", "12#0") in turns(net)
-    for node_tags, passes in (
+    net = all_roads(osm(relations=[({"type": "restriction", "restriction": "no_straight_on"}, members)]))
+    assert "12#0" in after(net, "11#0")
+    for tags, passes in (
         ({}, True),
-        ({3: {"barrier": "bollard"}}, False),
-        ({3: {"barrier": "gate"}}, True),
-        ({3: {"barrier": "bollard", "motor_vehicle": "yes"}}, True),
+        ({"barrier": "bollard"}, False),
+        ({"barrier": "gate"}, True),
+        ({"barrier": "bollard", "motor_vehicle": "yes"}, True),
     ):
-        net = all_roads(osm(node_tags=node_tags))
-        assert (("11#0", "12#0") in turns(net)) == passes
+        assert ("12#0" in after(all_roads(osm(node_tags={3: tags})), "11#0")) == passes
 
 
 def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
@@ -139,14 +139,13 @@ def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
         2: ((5, 1), {"highway": "motorway_link"}),
         3: ((3, 6), {"highway": "motorway", "oneway": "no"}),
         4: ((4, 7), {"highway": "residential", "maxspeed": "0"}),
+        5: ((7, 99, 8, 9), {"highway": "residential"}),
     }
     net = all_roads(osm(ways=ways))
-    assert set(net.ids) == {"1#0", "1#1", "1#2", "2#0", "3#0", "-3#0", "4#0", "-4#0"}
-    assert ("1#2", "1#0") in turns(net), "round and round"
+    one_way = {"1#0", "1#1", "1#2", "2#0"}
+    assert set(net.ids) == one_way | {"3#0", "-3#0", "4#0", "-4#0", "5#0", "-5#0"}
+    assert "1#0" in after(net, "1#2"), "round and round"
     assert net.to_frame().loc["4#0", "speed_limit_m_s"] == pytest.approx(40 / 3.6)
-    ways = {10: ((1, 5, 99, 3, 6), {"highway": "residential"})}
-    net = all_roads(osm(ways=ways))
-    assert len(net.polylines) == 4
     assert "1 ways are cut where the extract ends" in net.notes
 
 
@@ -180,26 +179,24 @@ def test_broken_maps_are_refused(osm, tmp_path):
     refused(r"`heights\(places\)` must have shape", RoadNetwork.from_osm, osm(), heights=lambda places: places)
 
 
-EMERGENCY = {
-    "closed, but open to them": ({"access": "no", "emergency": "yes"}, True),
-    "private": ({"access": "private"}, False),
-    "only for them": ({"motor_vehicle": "emergency"}, True),
-    "closed to them": ({"emergency": "no"}, False),
-    "a hydrant on the way": ({"access": "no", "emergency": "fire_hydrant"}, False),
-    "one-way, not for them": ({"oneway": "-1", "oneway:emergency": "no"}, True),
-    "service road for them": ({"highway": "service", "emergency": "designated"}, True),
-    "service road": ({"highway": "service"}, False),
-}
-
-
-@pytest.mark.parametrize("case", EMERGENCY)
-def test_rights_of_emergency_vehicles(osm, case):
-    tags, opened = EMERGENCY[case]
-    ways = {10: ((1, 5), {"highway": "residential"}), 11: ((5, 3), {"highway": "residential"} | tags)}
-    for vehicle, expected in (("emergency", opened), ("passenger", False)):
-        net = all_roads(osm(ways=ways), vehicle=vehicle)
-        assert ("11#0" in net.ids) is (expected or (case == "closed to them" and vehicle == "passenger"))
-    refused("`vehicle` must be one of", RoadNetwork.from_osm, osm(ways=ways), vehicle="ambulance")
+@pytest.mark.parametrize(
+    ("tags", "opened"),
+    [
+        ({"access": "no", "emergency": "yes"}, True),
+        ({"access": "private"}, False),
+        ({"motor_vehicle": "emergency"}, True),
+        ({"emergency": "no"}, False),
+        ({"access": "no", "emergency": "fire_hydrant"}, False),  # a hydrant on the way
+        ({"oneway": "-1", "oneway:emergency": "no"}, True),
+        ({"highway": "service", "emergency": "designated"}, True),
+        ({"highway": "service"}, False),
+    ],
+)
+def test_rights_of_emergency_vehicles(osm, tags, opened):
+    path = osm(ways={10: ((1, 5), {"highway": "residential"}), 11: ((5, 3), {"highway": "residential"} | tags)})
+    assert ("11#0" in all_roads(path, vehicle="emergency").ids) == opened
+    assert ("11#0" in all_roads(path).ids) == (tags == {"emergency": "no"})
+    refused("`vehicle` must be one of", RoadNetwork.from_osm, path, vehicle="ambulance")
 
 
 def test_edits_of_josm(tmp_path):

@@ -23,7 +23,7 @@ from numba import njit
 from .._files.columns import BLANKS, text
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
-from ..errors._validate import as_float, quote
+from ..errors._validate import as_float, quote, unwrap
 from . import _names, _times
 
 Choice: TypeAlias = "str | Mapping[str, object]"
@@ -222,9 +222,10 @@ def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, lo
 
 
 def _km(places: FloatArray) -> FloatArray:
-    """Return places on a plane that keeps short distances, in km, shape (K, 2)."""
-    lon, lat = places.T
-    return 111.2 * np.column_stack([lon * np.cos(np.radians(lat)), lat])
+    """Project longitudes and latitudes to a plane, in km, shape (K, 2), on which distances within a city are true."""
+    lon, lat = unwrap(places, places[0, 0]).T
+    # one scale for all rows, as x = lon cos(lat) would turn a step to the north into one to the east as well
+    return 111.2 * np.column_stack([(lon - lon[0]) * np.cos(np.radians(np.median(lat))), lat])
 
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:

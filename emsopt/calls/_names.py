@@ -1,6 +1,6 @@
 """Patterns for the names of columns, by role, and the meaning of names such as "Call to Clear".
 
-Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
+Names are compared in lower case, without accents, punctuation and text in brackets: ``Date_Time_Of_Event`` as
 "datetimeofevent". Names of times are also compared without words that do not distinguish them:
 ``arrival_time_primary_unit`` as "arrival". Patterns must match a whole name; an earlier one is preferred.
 """
@@ -191,7 +191,7 @@ def _unbracket(name: str) -> str:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, separated by signs or capitals; only `LONGEST_NAME` characters are read."""
+    """Return the words of a name, separated by punctuation or capitals; only `LONGEST_NAME` characters are read."""
     found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _unaccent(_unbracket(name))[:LONGEST_NAME])
     return [word.lower() for word in found]
 
@@ -225,7 +225,7 @@ def _moment_of(words: Sequence[str]) -> str | None:
 
 
 def unit_of(name: str) -> float | None:
-    """Return the unit of elapsed times, in seconds, that the name of their column states, or None."""
+    """Return the unit of elapsed times, in seconds, that the name of their column has, or None."""
     return next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
 
 

@@ -1,4 +1,4 @@
-"""A self-contained page of recorded beside modelled values: sentences, a table and figures as inline SVG."""
+"""HTML page that compares recorded with modelled values: sentences, a table and figures as inline SVG."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ the interval <svg width="34" height="12"><path d="M1 6H33" stroke="{BAND}" strok
 
 
 def document(title: str, style: str, body: str) -> str:
-    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, the title is text."""
+    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, ``style`` CSS, ``title`` plain text."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -45,7 +45,7 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return the body of the page as HTML. ``figures`` are SVG texts, ``table`` a DataFrame; all texts are escaped."""
+    """Return the body of the page as HTML. ``figures`` are HTML already; all other texts are escaped."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
 
     def written(row: pd.Series[float]) -> pd.Series[str]:
@@ -72,9 +72,9 @@ def in_words(name: str) -> str:
 
 
 def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return an SVG figure: one row per row of ``frame``, with recorded value, modelled value and interval.
+    """Return a dot plot as HTML with inline SVG: recorded value, modelled value and interval per row of ``frame``.
 
-    Columns are ``recorded``, ``modelled``, ``low`` and ``high``. Without a ``unit``, values are shares.
+    Columns are ``recorded``, ``modelled``, ``low`` and ``high``. If ``unit`` is empty, values are shares, in percent.
     """
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)

@@ -1,7 +1,7 @@
 """Find the column of a table for each role (time, place, unit, ...), by its name (`_names`) and its first values.
 
-A fitting name is enough for a column of text only: the cells of a column of times must be times, those of a column of
-numbers numbers. Conditions (``where``) name the file's own columns, not roles.
+The first values of a column of times must be times and those of a column of numbers numbers; columns of text are chosen
+by name alone. Conditions (``where``) name the file's own columns, not roles.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ENOUGH = 0.8  # share of the first cells that must have a form, as some may be m
 
 
 class _ColumnChooser:
-    """Assigns the columns of one table to roles: ``taken`` holds those assigned, ``free`` the others."""
+    """Assigns the columns of a table to roles: ``taken`` has the assigned columns by role, ``free`` all others."""
 
     def __init__(
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
@@ -63,7 +63,7 @@ class _ColumnChooser:
         return self.kind(name) in kinds
 
     def stamps(self, name: str, *kinds: str) -> bool:
-        """Return whether a column may hold times of a unit, of one of the ``kinds`` (default: dated or not)."""
+        """Return whether a column may hold stamps of a unit, in cells of one of these kinds (default: any times)."""
         return self.kind(name) in (kinds or ("moment", "clock")) and not _names.ELSEWHERE.search(_names.plain(name))
 
     def lasts(self, name: str, role: str) -> bool:
@@ -78,7 +78,7 @@ class _ColumnChooser:
         return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
 
     def suits(self, name: str, role: str) -> bool:
-        """Return whether a column may have a role. Statuses and patients need incidents, statuses also no stamps."""
+        """Return whether a text role suits a column: patients and statuses need incidents, statuses also no stamps."""
         if role == "status":
             words = any(map(_names.stamp_of, set(texts(self.cells[name]))))
             return words and "incident" in self.taken and not _names.STAMPS.keys() & self.taken.keys()
@@ -95,7 +95,7 @@ class _ColumnChooser:
     def first(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
     ) -> str | None:
-        """Return a free column that ``fits`` and of which one of the first ``forms_of`` forms matches a pattern."""
+        """Return a free column that ``fits``, by the first pattern that one of its first ``forms_of`` forms matches."""
         for pattern in patterns:
             for name in self.free:
                 if any(re.fullmatch(pattern, form) for form in self.forms[name][:forms_of]) and fits(name):
@@ -118,13 +118,13 @@ class _ColumnChooser:
             self.take("place", both or next((name for name in self.free if self._is(_has_order, name)), None))
 
     def take_numbers(self, *roles: str) -> None:
-        """Assign columns of numbers. Cells under the usual name are checked later, so that errors can name them."""
+        """Assign columns of numbers; those of the usual names unchecked, as reading them names cells that are wrong."""
         for role in roles:
             usual, *further = _names.NUMBERS[role]
             self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC.fullmatch, name)))
 
     def _coordinate(self, name: str) -> bool:
-        """Return whether a column may hold one coordinate; x and y look like km if rounded and spread widely."""
+        """Return whether a column may hold one coordinate, and not, as x and y of few digits may, something else."""
         if len(_names.plain(name)) == 1 and self._is(SHORT.fullmatch, name):
             values = [float(cell.replace(",", ".")) for cell in filter(SHORT.fullmatch, texts(self.cells[name]))]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
@@ -136,7 +136,7 @@ class _ColumnChooser:
         return bool(filled) and sum(form(text) is not None for text in filled) >= ENOUGH * len(filled)
 
     def unused(self) -> dict[str, str]:
-        """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
+        """Return the columns of times without a role, each with the missing stamp that it may be, or ""."""
         missing, found = [role for role in _names.STAMPS if role not in self.taken], dict[str, str]()
         for name in (name for name in self.free if self.kind(name) in ("moment", "clock")):
             free = (role for role in missing if role not in found.values())
@@ -198,13 +198,13 @@ def call_columns(
 
 
 def _has_no_calls(cells: Sequence[object]) -> bool:
-    """Return whether a column classifies rows, with words for rows that may be no calls."""
+    """Return whether a column has few distinct texts, and one of them means that a row may be no call."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
     return len(words) <= MOST_KINDS and any(map(_names.NO_CALL.search, words))
 
 
 def _take_time(search: _ColumnChooser) -> None:
-    """Assign the column of times: times, else times of day beside dates, else dates alone."""
+    """Assign the column of the times of calls: dated times or, without any, times of day with dates, or dates."""
     day = search.first(_names.DATE, partial(search.has_kind, kinds=("date",)))
     if "time" in search.given:
         if "time" in search.taken and search.has_kind(search.taken["time"], CLOCKS):
@@ -236,7 +236,7 @@ def _take_elapsed(search: _ColumnChooser) -> None:
 
 
 def _take_stamps(search: _ColumnChooser) -> None:
-    """Assign columns of stamps, and a column for the time of the call if there is none so far."""
+    """Assign the columns of stamps; without a time of the call, use dispatch or the only other column of times."""
     for role in _names.STAMPS:
         search.take(role, search.first([_names.STAMP[role]], search.stamps, 3))
     if "time" in search.taken or "time" in search.given:
@@ -273,7 +273,7 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
 
 
 def _has_order(text: str) -> bool | None:
-    """Return True for a place whose form fixes the order of its numbers; None for other cells."""
+    """Return True for a place whose form says which number is the longitude; None for other cells."""
     found = place(text)
     return True if found and not found.pair else None
 

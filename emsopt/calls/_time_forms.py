@@ -1,7 +1,7 @@
-"""The forms of times that a column may have, and how texts in them become times.
+"""Parse texts as times; the table lists the forms that they may have.
 
-A regular expression must match the whole text, because a misread date or UTC offset would shift the hours of all calls.
-The form of most cells is tried first; spreadsheets leave some cells of a column in another one.
+A form must match the whole text, because a misread date or UTC offset would shift the hours of all calls. The form of
+most cells is tried first; spreadsheets leave some cells of a column in another one.
 
 =============  =====================================================================================================
 part           forms
@@ -19,10 +19,8 @@ time of day    ``16:05``, ``4:05:30 PM``; on a day before 1970, as Access and Ex
 elapsed        ``5:15`` (minutes or hours first, whichever is likelier), ``0:05:15``, ``0 days 00:05:15``, ``PT5M15S``
 =============  =====================================================================================================
 
-24:00 is midnight at the end of a day.
-
-Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of
-times: one number above 12 decides.
+24:00 is midnight at the end of a day. Two-digit years are 1969 to 2068. Whether the day or the month comes first is
+decided by all cells of all columns of times: one number above 12 is enough.
 """
 
 import re
@@ -115,7 +113,7 @@ SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
 def parse(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
-    """Parse times as written, (K,), NaT if unreadable, and offsets in minutes east of UTC, (K,), NaN if none."""
+    """Parse K texts to times as written, NaT if unreadable, and offsets in minutes east of UTC, NaN if missing."""
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
         return by_format(written, time_format), offsets
@@ -143,7 +141,7 @@ def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
 def _order(
     matches: Matches, time_format: str | None, where: str, columns: Iterator[Sequence[str | None]]
 ) -> Sequence[str]:
-    """Return the names of the groups of year, month and day; raise if no column of times tells their order."""
+    """Return the groups of a form that hold year, month and day; raise if no column of times settles their order."""
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (orders & _orders([_dates(text or "") for text in column])) or orders
@@ -157,7 +155,7 @@ def _order(
 
 
 def _day_zero(match: re.Match[str]) -> bool:
-    """Return whether the date of a match is a dummy that programs write before a time of day."""
+    """Return whether the date of a match is one that programs write before a time of day, such as 1899-12-30."""
     if match.re is NUMBER:
         return False
     day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else PARTS))
@@ -166,9 +164,10 @@ def _day_zero(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return the kind of most of the first cells, or "" if they have none.
+    """Return the kind of most of the first cells, or "" if they are no times.
 
-    Kinds are "moment", "date", "clock" (also elapsed time), "fraction" (of a day), "spelt", "seconds" and "number".
+    Kinds are "moment" (date and time), "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt"
+    (elapsed time with letters), "seconds" and "number".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
 
@@ -193,7 +192,7 @@ def _is_clock(text: str) -> bool:
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:
-    """Return the kind of cells: moments, dates, times of day on a day before 1970, or numbers; "" for others."""
+    """Return the kind of cells that have the form of a date or number, as `kind` does; "" for others."""
     form = _form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
@@ -224,7 +223,8 @@ def clocks(written: Sequence[str | None], time_format: str | None = None) -> Flo
 def elapsed(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
     """Return elapsed times in seconds, shape (K,); NaN for other cells.
 
-    The unit of numbers and of 5:15 is that with which the median comes closest to ``typical`` seconds, or ``unit``.
+    Numbers are in ``unit`` seconds. Without it, and for texts such as 5:15, the unit is the one with which the median
+    comes closest to ``typical`` seconds.
     """
     scaled, colons, words = _numbers(written, NUMERAL), _parts(written, ELAPSED), _parts(written, SPELT)
     colon = ~np.isnan(colons[:, 3])
@@ -255,9 +255,9 @@ def _parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
-    """Return whether a column that may hold times of day holds elapsed times.
+    """Return whether a column that may hold times of day holds elapsed times of some ``typical`` seconds.
 
-    Nearly all times of day lie shortly after ``starts``, those of the calls (s); elapsed times do so only by chance.
+    Times of day mostly lie shortly after those of the calls, ``starts`` (s); elapsed times do so only by chance.
     """
     lasted, when = elapsed(written, typical), clocks(written)
     filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
@@ -270,7 +270,7 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
 
 
 def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tuple[Times, FloatArray]:
-    """Return the times of K matches of a form as written, (K,), and their offsets in minutes east of UTC, (K,).
+    """Convert K matches of a form to times as written, (K,), and offsets in minutes east of UTC, (K,).
 
     ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
     are NaT without a match, and for days and times that do not exist; offsets are NaN where there is none.
@@ -296,7 +296,7 @@ def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tu
 
 
 def _of_24(hour: IntArray, half: Sequence[str | None]) -> IntArray:
-    """Convert hours with "AM", "PM" or neither to hours of the day, (K,), 25 for those that do not exist."""
+    """Convert hours, (K,), with "AM", "PM" or neither to hours of the day; 13 AM and the like become 25."""
     sign = np.array([(text or " ")[0].lower() for text in half])
     morning, evening = sign == "a", sign == "p"
     return np.select([evening & (hour < 12), morning & (hour >= 12)], [hour + 12, np.where(hour == 12, 0, 25)], hour)
@@ -364,7 +364,7 @@ def _dates(text: str) -> re.Match[str] | None:
 
 
 def _orders(matches: Matches) -> set[str]:
-    """Return the keys of `ORDERS` that all dates of a column allow; month and day first if none does."""
+    """Return the keys of `ORDERS` that all dates of a column allow; if none does, "month first" and "day first"."""
     parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:
         return set()

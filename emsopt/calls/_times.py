@@ -54,11 +54,11 @@ def read_times(
     date: str | None = None,
     beside: Iterable[str] = (),
 ) -> tuple[Times, Times | None, str]:
-    """Read a column of times; return them in a time zone, in UTC (None without offsets), and their `CallLog.clock`.
+    """Read a column of times; return local times, times in UTC (None without offsets), and their `CallLog.clock`.
 
-    ``date`` is a column of dates, if the times do not include them; columns ``beside`` may tell the order of day and
-    month. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are NaT for blank
-    cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
+    ``date`` is a column of dates, if the times do not include them; the order of day and month may follow from the
+    columns ``beside``. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are
+    NaT for blank cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -86,10 +86,10 @@ def read_times(
 def read_stamps(
     table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
-    """Read a column of times that a log may have beside the time of the call; unreadable cells become NaT.
+    """Read a column of stamps, such as times of dispatch, shape (K,); unreadable cells become NaT.
 
     ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
-    elapsed times or seconds since the call; a format that fits no cell is ignored.
+    elapsed times or seconds since the call. A ``time_format`` that fits no cell is ignored.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -115,7 +115,7 @@ def read_stamps(
 
 
 def _on_another_day(times: Times, calls: Times) -> bool:
-    """Return whether all stamps lie on one or two days far from all calls: dummy dates of times of day."""
+    """Return whether all stamps lie on one or two days far from all calls, which are dummy dates of times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if not (0 < len(days) <= 2 and len(known)):
         return False
@@ -123,7 +123,7 @@ def _on_another_day(times: Times, calls: Times) -> bool:
 
 
 def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
-    """Raise if some of the filled cells have no offset and others have one."""
+    """Raise if some of the ``filled`` cells have no offset (``local``) and others have one."""
     if local.any() and not local[filled].all():
         k = int(np.argmax(local))
         said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
@@ -169,7 +169,7 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
     """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
 
     ``times`` ascend; ``rows`` are for the message. The log is split where successive calls are more than `FAR` apart.
-    Calls are far if they lie more than `FAR`, or three times its length, from the part with most calls.
+    Calls are far if they lie more than `FAR`, and than three times its length, from the part with most calls.
     """
     if len(times) < FEW:
         return
@@ -196,7 +196,7 @@ def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
 
 
 def _pad_clocks(written: list[str | None]) -> list[str | None]:
-    """Return times of day in a form that can follow a date."""
+    """Return texts of times of day in a form that can follow a date, such as "16:05" for "1605"."""
     if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
     if (what := kind(written)) not in ("clock", "fraction"):
@@ -207,7 +207,7 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
 
 
 def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
-    """Return a column of datetimes as written, (K,), in UTC (None without a time zone), and their clock."""
+    """Return the times of a column of datetimes, (K,), those in UTC (None without a zone), and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
     if zone is None:
@@ -218,8 +218,8 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
 def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
     """Add the stamps that elapsed times imply to the details; ``columns`` are by role, some of them in `ELAPSED`.
 
-    If the log has no dispatches, times from the dispatch count from the call. Two stamps of full minutes become the
-    moments in the middle of those that lie in these minutes and differ by the elapsed time, if there are any.
+    If the log has no dispatches, times from the dispatch count from the call. Where stamps have full minutes, both are
+    moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
     """
     stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ENDS & set(details)}
     step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
@@ -244,9 +244,10 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
 def service_minutes(
     table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, (K,), NaN if unknown, and a mask of those recorded as <= 0.
+    """Return the minutes that each call kept a unit busy, (K,), and a mask of those recorded as 0 or less.
 
-    ``key`` is a column of minutes; without it, they count from dispatch to clearing. ``rows`` are those of the calls.
+    Minutes are NaN if unknown, 0 or less, or above 24 h. ``key`` is a column of minutes; without it, they count from
+    dispatch to clearing. ``rows`` are those of the calls.
     """
     minutes: FloatArray = np.full(len(rows), np.nan)
     if key is not None:
@@ -270,12 +271,12 @@ def _of_day(times: Times) -> FloatArray:
 
 
 def _next_clock(seconds: FloatArray, calls: Times) -> Times:
-    """Return the times closest to the calls with these times of day (s); those before the calls are impossible."""
+    """Return the time closest to each call that has this time of day (s); it may lie before the call."""
     return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:
-    """Return a mask of placeholders: times whose dates programs write where a time is unknown, shape (K,)."""
+    """Return a mask of times with a date that programs write for unknown times, such as 1900-01-01, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
     odd = (times < EARLIEST) | (times >= LATEST)
@@ -283,7 +284,7 @@ def _is_placeholder(times: Times) -> BoolArray:
 
 
 def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
-    """Raise if there are bad cells; the error says how to write times."""
+    """Raise if cells of times are ``bad``, (K,); the error names the first and says how to write times."""
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
@@ -293,7 +294,7 @@ def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_
 
 
 def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
-    """Raise if there are bad cells."""
+    """Raise if cells are ``bad``, (K,); the error names the first, what is ``wanted``, and ``advice``."""
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{quote(written[k] or '', most=80)}{others(bad)}"

@@ -74,7 +74,7 @@ class TravelLaw:
     drives: int
 
     def mean(self, distance: ArrayLike) -> FloatArray:
-        """Return the mean minutes of drives over distances, same shape, averaged over the hours of the day."""
+        """Return the mean minutes of drives over distances (km, or minutes at free flow on roads), same shape."""
         return mean_minutes(self.kind, self.parameters, np.asarray(distance, float), self.middle)[0]
 
     @property
@@ -98,7 +98,7 @@ class TravelLaw:
 
     @property
     def fixed(self) -> tuple[float, float, float]:
-        """Minutes that do not depend on distance, and their interval of 90 %; of the accelerating law, D / v."""
+        """Minutes that do not depend on distance, with both ends of their 90 % interval; D / v if accelerating."""
         first, second = self.parameters[:2]
         value = np.exp(second - first)
         gradient = np.array([-value, value])
@@ -109,7 +109,7 @@ class TravelLaw:
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
 
     def _error(self, gradient: FloatArray) -> float:
-        """Return the standard error of a function of the first two parameters with this gradient, shape (2,)."""
+        """Return the standard error of a function of the first two parameters by its gradient, shape (2,)."""
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
@@ -121,7 +121,7 @@ class TravelLaw:
         return float(np.exp(self.parameters[0]) * share / self.middle)
 
     def formula(self, unit: str) -> str:
-        """Return the law in words, with the unit of distances."""
+        """Return the law in words, such as "1.5 min + 1.2 min per km"; ``unit`` is that of distances."""
         slope = f"{self.per_distance.value:.2g} min per {unit}"
         if self.kind == "linear":
             return f"{self.fixed[0]:.2g} min + {slope}"
@@ -136,7 +136,7 @@ class TravelLaw:
         return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
 
     def draw(self, rng: np.random.Generator) -> TravelLaw:
-        """Draw a law from the distribution of the estimation error."""
+        """Draw a law with parameters from the distribution of the estimation error."""
         # a Cholesky factor is unique, whereas signs of eigenvectors, and with them draws, depend on the processor
         tiny = 1e-12 * self.covariance.diagonal().max() * np.eye(len(self.parameters))
         parameters = rng.multivariate_normal(self.parameters, self.covariance + tiny, method="cholesky")
@@ -147,7 +147,7 @@ class TravelLaw:
 def mean_minutes(
     kind: str, parameters: FloatArray, distance: FloatArray, middle: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a law's mean minutes at distances, and their derivatives by its first two parameters, all of one shape."""
+    """Return a law's mean minutes at distances and its derivatives by the first two parameters, all of one shape."""
     first, second = parameters[:2]
     if kind == "linear":
         level, relative = np.exp(first), distance / middle - 1
@@ -234,7 +234,7 @@ def fit_law(
 
 
 class _Drives(NamedTuple):
-    """Arguments of `fit_law`, and ``middle``, the median of the distances."""
+    """The drives to which a law is fitted, as arguments of `fit_law`; ``middle`` is the median of the distances."""
 
     minutes: FloatArray
     distance: FloatArray
@@ -250,7 +250,7 @@ class _Drives(NamedTuple):
         return np.bincount(self.drive, self.chance * values, len(self.minutes)).astype(float)
 
     def likelihood(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
-        """Return the log-density function of a law; ``other`` are densities of odd drives, one column per kind."""
+        """Return a law's log-density function; ``other``, (K, n), are densities of drives that do not follow it."""
         factor, (n, n_others) = np.exp(hours[self.hour[self.drive]]), other.shape
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -277,7 +277,8 @@ class _Drives(NamedTuple):
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
-    Each is estimated by one Newton step and shrunk by empirical Bayes. All are 0 if the fit gains under `FOR_HOURS`.
+    ``level``, (K,), is the derivative of each drive's log density by the log mean. Effects are estimated by one Newton
+    step and shrunk by empirical Bayes. All are 0 if the log likelihood gains less than `FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
     observed = information > 0

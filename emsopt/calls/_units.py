@@ -1,8 +1,8 @@
-r"""Units of a log: their home stations, their calls, and the units that closest-free dispatch would send.
+r"""Units of a log: their home stations, their calls, and which unit would have been sent to each call.
 
-Homes are known by given names, by numbers in names, or by the calls that the units answered.
+Homes are given, follow from a column of stations or from numbers in names, or are inferred from the calls answered.
 
-**By the log.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
+**Inference.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
 all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations amid
 many calls, which would otherwise attract their neighbours' units. A fixed 5 % of the calls are assumed to be answered
@@ -83,7 +83,10 @@ def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
 def deployment_of(
     homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
 ) -> IntArray:
-    """Return the station of each unit that answers calls regularly, shape (p,); without units, one at each station."""
+    """Return the station of each unit that answers calls regularly, shape (p,).
+
+    Without known homes, one unit is assumed at each station or, with a column of stations, at those that answer calls.
+    """
     if not homes:
         if home is None:
             return np.arange(len(stations))
@@ -101,9 +104,9 @@ def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
 
 
 def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
-    """Return the index of each unit's station, -1 for units not in ``homes``, shape (U,).
+    """Return the index of each unit's station by ``homes``, -1 for units that it lacks, shape (U,).
 
-    ``code`` is the unit of each call, (K,). Raise if the units of too few calls have a home.
+    ``code`` is the unit of each call, (K,). Raise if less than half of the calls have a unit with a home.
     """
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
@@ -126,7 +129,8 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
 def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
     """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
 
-    None if stations lack distinct numbers, or fewer than 60 % of the ``calls`` of the units, (U,), have such a unit.
+    Others get -1. Return None if stations lack distinct numbers, or if units with such a station have fewer than 60 %
+    of the ``calls``, which are counts by unit, (U,).
     """
 
     def number(name: str) -> str | None:
@@ -142,7 +146,7 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 
 
 def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
-    """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
+    """Return the index of the most likely station of each unit, -1 if its probability is at most 95 %, shape (U,).
 
     Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
     """
@@ -174,7 +178,7 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: i
 
 
 def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
-    """Return the name of the station of each unit with a known one."""
+    """Map each unit with a known station to its name; ``index`` is the station of each unit, -1 if unknown."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
@@ -218,9 +222,9 @@ def busy_minutes(log: CallLog) -> FloatArray:
 
 
 def cut_short(rows: CallLog, log: CallLog) -> CallLog:
-    """Shorten rows that are no calls: each ends at the latest when its unit's next call or row begins.
+    """Shorten the service times of rows that are no calls: each ends before its unit's next call or row begins.
 
-    A row within a longer one lasts until the end of that.
+    A row that begins within a longer one lasts until the end of that.
     """
     minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
     start, calls = ((times - when.min()).astype("timedelta64[s]").astype(float) / 60 for times in (when, called))
@@ -233,7 +237,7 @@ def cut_short(rows: CallLog, log: CallLog) -> CallLog:
 
 
 def busy_by_hour(rows: CallLog) -> FloatArray:
-    """Return the minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
+    """Return the total minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
     when, total = dispatch_times(rows), np.zeros(168)
     begin = (when - when.astype("datetime64[h]")).astype("timedelta64[s]").astype(float) / 60
     end, first = begin + busy_minutes(rows), hour_of_week(when)
@@ -269,13 +273,13 @@ def answering_stations(
 
 
 def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
-    """Return the order of the units at ``sites``, (p,), by ``minutes``, (K, N), to each call, shape (K, p)."""
+    """Return the units at ``sites``, (p,), from the closest to the furthest by ``minutes``, (K, N), shape (K, p)."""
     return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
 def send(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
-    """Return the unit that answers each call, the closest free one, -1 where all are busy, shape (K,).
+    """Return the unit that answers each call, the first free one in ``order``, -1 if all are busy, shape (K,).
 
     ``time`` is when units are dispatched (min, ascending), ``order`` has the units from the most to the least
     preferred, shape (K, p), and ``busy`` the minutes for which each call keeps its unit busy.

@@ -31,17 +31,14 @@ KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """Atoms, and the index of the atom of each point (place of a call), -1 for points outside all atoms.
-
-    ``note`` is a sentence about the kind of atoms, and ``width_km`` the width of cells, None for areas.
-    """
+    """M atoms and the atom of each of K points; ``note`` is a sentence that says what the atoms are."""
 
     names: list[str]
     locations: FloatArray  # (M, 2), degrees
     shapes: list[dict[str, Any]]  # GeoJSON
     index: IntArray  # type: ignore[assignment]  # (K,): -1 for points outside all atoms
     note: str
-    width_km: float | None = None
+    width_km: float | None = None  # None for areas
 
 
 def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
@@ -75,14 +72,14 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points in km from the middle of the stations, the middle (degrees), and km per degree, shape (2,)."""
+    """Return points in km from the middle of the stations, (K, 2), the middle in degrees and km per degree, (2,)."""
     middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
     return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the south-western corners of the cells with points, (n, 2), in widths, and each point's cell, (K,)."""
+    """Return the south-western corners of cells with points, (n, 2), in widths, and the cell of each point, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
@@ -100,8 +97,8 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     key : str, optional
         Property that holds the names. Default: the first of "atom", "name", "district", "NAMELSAD", "GEOID", "id" and
         the like, in upper or lower case, that all features have with distinct values.
-    crs : int or str, optional
-        Reference system of the coordinates, as for `read_calls`.
+    crs : optional
+        As for `read_calls`.
     """
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
@@ -118,9 +115,9 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
 
 
 def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Assign points, shape (K, 2), to areas as `read_areas` returns them; all of them become atoms.
+    """Assign points, shape (K, 2), to areas from `read_areas`. All areas become atoms, located at a point inside them.
 
-    The location of each is a point inside it. Raise if a polygon crosses itself, or no point lies in any area.
+    Raise if a polygon crosses itself, or no point lies in any area.
     """
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")

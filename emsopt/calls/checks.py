@@ -1,7 +1,6 @@
-"""Check a log of calls and a table of stations for likely mistakes.
+"""Check a log of calls and a table of stations for likely mistakes, without changing them.
 
-The data are not changed. A finding of level "wrong" is almost certainly a mistake in the data. A finding of level
-"look" may have a good reason. Findings name rows of the file, never places.
+Findings name rows of the file, never places.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ class Finding:
     Attributes
     ----------
     level : {"wrong", "look"}
-        "wrong": almost certainly a mistake. "look": worth a look, but there may be a good reason.
+        Almost certainly a mistake, or unusual, possibly for a good reason.
     what, text : str
         Short title, such as "swapped coordinates"; description of the mistake and advice on what to do.
     count : int
-        How many calls, stations, rows, gaps or weekdays the finding is about.
+        Number of calls, stations, rows, gaps or weekdays concerned.
     rows : tuple of int
         Rows of the file, counted from 1, that hold the first few of these; for gaps, of the last call before each.
     """
@@ -61,13 +60,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Checks:
-    """The likely mistakes that `check_calls` found in a log of calls and a table of stations.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        Those of level "wrong" come first.
-    """
+    """The findings of `check_calls`, a tuple of `Finding`; those of level "wrong" come first."""
 
     findings: tuple[Finding, ...]
 
@@ -109,10 +102,8 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> checks = eo.calls.check_calls(calls, stations)
-    >>> len(checks.findings) > 0
-    True
+    >>> eo.calls.check_calls(*eo.datasets.practice_calls())
+    <Checks: 3 wrong, 5 to look at>
     """
     log = read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
@@ -131,7 +122,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 
 
 def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)", or row(s), and ``text``."""
+    """Yield a finding if ``which``, a mask or indices, selects any calls; "N call(s) (X%) " precedes its ``text``."""
     rows, name = sorted(log.rows[which].tolist()), "row(s)" if what.startswith("rows") else "call(s)"
     if rows:
         text = Message(f"{len(rows):,} {name} ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
@@ -190,7 +181,10 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
 
 
 def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
-    """Mask calls without arrival, far from stations, (K,); none unless such calls are farther away on average."""
+    """Return a mask of calls without arrival, over twice as far from stations as calls with one are on average.
+
+    It is all False unless there are 30 calls of either kind, and those without lie twice as far on average.
+    """
     km = nearest_km(log.locations, places)
     never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
     if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
@@ -199,7 +193,7 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
 
 
 def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of rows that may be no calls, (K,): by a word, and the others that no unit reached."""
+    """Return two masks of rows that may be no calls, (K,): those with such a word, and others never reached."""
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()

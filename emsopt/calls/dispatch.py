@@ -1,24 +1,23 @@
 """Rules of dispatch: the order in which stations send a unit to a place.
 
 =============  ==================================================================================================
-rule           first the station
+rule           stations that come first
 =============  ==================================================================================================
-"nearest"      that is closest
-"agency"       of the agency that a column of the log names for calls there, in order of time
-"first due"    that a column of the log names for calls there or, without such a column, that answered most of the calls
-               around the place that found one of its units free
+"nearest"      the closest one
+"agency"       those of the agency that a column of the log names for calls there, the closest first
+"first due"    the one that a column of the log names for calls there; without such a column, those with the highest
+               score (below)
 =============  ==================================================================================================
 
-All others follow in order of time; without a column for "first due", stations that the log shows follow by their score
-(below). The first of these whose unit is free goes. Travel times of a model follow the law
-of answers that is fitted under the same rule.
+All other stations follow in order of travel time. The first station with a free unit sends it. Travel times of a model
+follow the law of an answer (`emsopt.calls.calibration`), fitted under the same rule.
 
-**The order that units tell.** Of the `AROUND` closest calls, those around a place are no further than half way to its
-second closest station. If a station answered v of the f calls around that found one of its units free, and r stations
-of the log are closer, its score is (v + `PRIOR` (1 - `BUSY`) `BUSY`^r) / (f + `PRIOR`): an order that few calls tell
-is that of distance. A station that the log does not show comes where its distance puts it. The order is poor where
-calls are few or far from each other, units are seldom free, or their homes are uncertain; where the log does not tell
-how long units are busy, f counts all calls around, and the order also depends on how busy units were.
+**Score.** The calls around a place are the `AROUND` closest ones that lie within half the distance to its second
+closest station. If a station answered v of the f calls around that found one of its units free, and r stations with
+calls in the log are closer, its score is (v + `PRIOR` (1 - `BUSY`) `BUSY`^r) / (f + `PRIOR`), so that with few calls
+the order is that of distance. A station without calls in the log keeps its place by distance. The order is poor where
+calls are few or far from each other, units are seldom free, or their homes are uncertain. If the log has no service
+times, f counts all calls around, and the order also depends on how busy units were.
 """
 
 from __future__ import annotations
@@ -51,23 +50,23 @@ PRIOR, BUSY = 10.0, 0.3  # further calls, and the ratio of a station's share of 
 
 @dataclass(frozen=True, eq=False)
 class Dispatch:
-    """A rule of dispatch as a log tells it.
+    """A rule of dispatch, with the calls of a log that determine its order of stations.
 
     Attributes
     ----------
     rule : {"nearest", "first due", "agency"}
     column : str
-        Column of the log that names stations or agencies; empty if the units that answered tell the order.
+        Column of the log that names stations or agencies; empty if the order follows from the units that answered.
     points : ndarray, shape (N, 2)
         Longitudes and latitudes of the stations.
     group : ndarray of int, shape (N,)
         Agency of each station, -1 if unknown, or, for other rules, the station itself.
     places : ndarray, shape (K, 2)
-        Places of the calls that tell the order.
+        Longitudes and latitudes of the calls that determine the order.
     told : ndarray of int, shape (K,)
-        The group that is named for each, or answered it.
+        Group that the column names for each call or, without a column, that answered it.
     free : ndarray of bool, shape (K, N)
-        Whether each station had a free unit then; true where that is unknown.
+        Whether each station had a free unit at the time of each call; true where that is unknown.
     """
 
     rule: str
@@ -80,15 +79,15 @@ class Dispatch:
 
     @property
     def text(self) -> str:
-        """Who goes first, in words."""
+        """The station that comes first, in words, such as "the closest station"."""
         due = f"that {self.column!r} names" if self.column else "that answered most calls around that found it free"
         return {"nearest": "the closest station", "agency": f"the closest station of the agency {due}",
                 "first due": f"the station {due}"}[self.rule]  # fmt: skip
 
     def costs(self, places: FloatArray, reach: FloatArray) -> FloatArray:
-        """Return the costs that rank stations for ``places``, (M, 2), as in `City.preference`, shape (N, M).
+        """Return the costs by which stations are ranked for ``places``, (M, 2), as `City.preference`, shape (N, M).
 
-        ``reach`` is the distance from stations to places in any unit, shape (N, M).
+        ``reach`` is the distance or time from stations to places, shape (N, M). Costs have its unit.
         """
         if self.rule == "nearest":
             return reach
@@ -108,14 +107,14 @@ class Dispatch:
         return np.where(shown, costs, reach)
 
     def applied(self, city: City, places: FloatArray) -> City:
-        """Return a city with atoms at these places whose dispatchers follow the rule."""
+        """Return ``city`` with stations in the order of this rule; ``places``, (M, 2), are the locations of atoms."""
         if self.rule == "nearest":
             return city
         notes = f"{city.notes} Sent first: {self.text}."
         return city.replace(preference=self.costs(places, city.response_times), notes=notes)
 
     def _around(self, places: FloatArray) -> csr_array:
-        """Return a sparse matrix with 1 where a call lies around a place, shape (M, K)."""
+        """Return a sparse matrix, (M, K), with 1 where a call is one of those around a place (see the module)."""
         flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
         most = min(NAMED if self.column else AROUND, len(self.places))
         apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
@@ -134,10 +133,10 @@ def dispatch_of(
     homes: Mapping[str, str] | None = None,
     given: str = "",
 ) -> Dispatch:
-    """Return a rule of dispatch as a log tells it; raise if log or stations lack what it needs.
+    """Return a rule of dispatch with the data of a log; raise if log or stations lack what it needs.
 
     ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,), and ``homes`` the station
-    of each unit. ``given`` is the setting because of which times are not calibrated.
+    of each unit. ``given`` names the setting that replaces calibrated times, if any, for the error.
     """
     _validate.choice(rule, "dispatch", RULES)
     group, told, column = np.arange(len(stations)), np.full(len(log), -1), ""
@@ -158,7 +157,7 @@ def dispatch_of(
 
 
 def _order_unknown(log: CallLog, given: str) -> InputError:
-    """Return the error for a log that tells no order of stations, with what would help."""
+    """Return the error for a log from which no order of stations follows, with the remedy."""
     said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
     said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
     remedy = "."
@@ -204,12 +203,12 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
 
 
 def _folded(word: object) -> str:
-    """Return a name in lower case, empty if it is missing."""
+    """Return a name in lower case without blanks around it; empty if it is missing."""
     return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
 
 def _number(word: object) -> str:
-    """Return the number in a name, or the name if it has none."""
+    """Return the number in a name such as "Station 4", or the name in lower case if it has none."""
     found = NUMBER.fullmatch(str(word).strip())
     return _folded(word) if found is None else found[1]
 

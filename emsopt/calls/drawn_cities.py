@@ -1,35 +1,29 @@
-r"""Draw cities that agree with a log within its errors, for decisions that should not depend on chance.
+r"""Draw cities from what a log leaves uncertain, so that decisions can be tested against chance.
 
-======== ======================================================================================
-source   what is drawn
-======== ======================================================================================
-demand   calls per hour of the city and shares of the atoms: `RatePosterior`
-travel   turnout, the law of travel times, both with their spreads, and the roads' deviations: `PairEffects`
-service  the mean service time
-======== ======================================================================================
+Three sources of error are drawn: demand (`RatePosterior`), travel (turnout, the law of travel times, and deviations of
+roads from it: `PairEffects`) and the mean service time.
 
-Units are sent in the order of the estimated response times in all drawn cities: a dispatcher does not know better. If
-the order followed the drawn times, the closest of many uncertain units would come out closer than any is: in 80 logs of
-St. Paul, mean responses were 0.13 to 0.17 min too low; with the estimated order they were 0.04 min too low. The price
-is that a unit whose place in the order is wrong in a drawn city does harm there, and removing it may help.
+In all drawn cities, units are sent in the order of the estimated response times, as dispatchers know only these. If the
+order followed the drawn times, the best of many uncertain ones would be chosen, and mean responses would come out too
+low: in 80 logs of St. Paul by 0.13 to 0.17 min, instead of 0.04 min. The price is that a unit whose place in the order
+is wrong in a drawn city does harm there, and removing it may help.
 
-**Limits.** The roads' deviations are taken for normal and alike in all directions. Where detours are long and sudden,
-as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that kind,
-and in 83 % on the roads of Auckland between its harbours (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
+**Limits.** The roads' deviations are assumed to be normal and alike in all directions. Where detours are long and
+sudden, as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that
+kind, and in 83 % on the roads of Auckland (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
 
 **Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters :math:`n_j
 / \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
 dispersions :math:`\varphi, \phi \ge 1` are the factors by which counts vary more from day to day than Poisson counts:
 :math:`\varphi` is Pearson's statistic of the table of atoms and days per degree of freedom, :math:`\phi` that of the
-totals of the days, within weekdays from two weeks on. Shares are not drawn towards each other: neighbouring atoms are
-alike, so that a prior of equal shares would shift all deployments of one part of a city the same way.
+totals of the days, within weekdays from two weeks on. Shares are not shrunk towards equal ones: neighbouring atoms are
+alike, so that this would shift all deployments of one part of a city the same way.
 
 **Roads.** The mean travel time from site i to atom j is a law of distance times :math:`1 + a_i + b_{ij} + c_{ij}`,
 because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
 sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is :math:`\exp(-(d_{ii'} +
 d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are estimated from the recorded
-drives, and drawn too, because few sites determine them poorly. Pairs that were often driven are known well, sites that
-never had a unit are not.
+drives, and drawn too, because few sites determine them poorly.
 
 References
 ----------
@@ -81,10 +75,10 @@ ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects fro
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """Distribution of the cities that agree with a log of some ``weeks``."""
+    """Distribution of the cities that a log allows; ``weeks`` is the length of the log."""
 
     fit: Fit
-    estimate: City  # that of the fit, with the mean deviations of the roads
+    estimate: City  # city of the fit, with the mean deviations of the roads
     rates: RatePosterior
     effects: PairEffects
     distances: FloatArray  # (N, M), in the unit of the law of travel times
@@ -98,7 +92,8 @@ class DrawnCities:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
         Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
-        the same draws, whatever else varies. ``more``, which may be infinite, multiplies the length of the log.
+        the same draws, whatever else varies. Errors are those of a log that is ``more`` times as long, possibly
+        infinitely.
         """
         chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))
@@ -136,11 +131,7 @@ class DrawnCities:
 def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`.
-
-    The time of a draw grows with the square of the number of atoms; 200 take milliseconds. Raise if an option is
-    unknown or invalid, or there are no calls in these hours.
-    """
+    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`."""
     if unknown := [name for name in options if name not in OPTIONS]:
         raise InputError(
             f"there is no option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}. Remove it or correct its name."
@@ -324,17 +315,17 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
 
 
 def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return the correlation of the effects of places at distances d (km), exp(-d / reach)."""
+    """Return the correlation, exp(-d / reach), of the route effects of places at distances d (km), same shape."""
     return np.exp(-km / reach_km)
 
 
 def _root(matrix: FloatArray) -> FloatArray:
-    """Return the Cholesky factor of a matrix with 1e-9 added to its diagonal, as places may coincide."""
+    """Return the lower Cholesky factor of a matrix with 1e-9 added to its diagonal, as places may coincide."""
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
 
 def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-    """Return the sites and atoms of the pairs with the largest ``weight``, at most ``most``."""
+    """Return sites and atoms of the ``most`` pairs with the largest ``weight``, (N, M), or of all with some weight."""
     pairs = np.flatnonzero(weight)
     kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
     site, atom = np.unravel_index(kept, weight.shape)
@@ -344,7 +335,7 @@ def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntAr
 def _variance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the covariance matrix, (D, D), of the mean deviations of D pairs with drives."""
+    """Return the covariance matrix, (D, D), of the mean deviations of D pairs; ``weight`` is the inverse variance."""
     both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 

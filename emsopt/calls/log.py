@@ -13,30 +13,27 @@ role of a column        content
 ``cleared``
 ``service_min``         optional: minutes from dispatch until the unit was free again; blank if unknown. Default: from
                         ``dispatched`` to ``cleared``
-``unit``, ``station``,  optional: words
+``unit``, ``station``,  optional: text
 ``priority``
-``first_due``,          optional: words that name the station that is first due there, and the agency; see
+``first_due``,          optional: names of the station that is first due there, and of the agency; see
 ``agency``              `emsopt.calls.dispatch`
 ``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
 ``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
                         are joined if time and place agree too (`emsopt.calls.rows`): the first unit on scene is
                         kept, with the earliest time of the call
-``status``,             optional: what happened to a unit, in words such as "On Scene", if each has a row; and when,
-``status_time``         if not at ``time``. ``patient``: anything that tells patients apart, who have a row each
+``status``,             optional: status of a unit, such as "On Scene", if each status has a row; and its time,
+``status_time``         if it is not ``time``. ``patient``: identifier of a patient, if each patient has a row
 ``response_time``, ...  optional: elapsed times, see below
 ======================  ==========================================================================================
 
-**Elapsed times**, such as 5:15 in a column "Unit Response Time", are told from times of day by their values. They give
-stamps that the log lacks. Where both stamps are recorded in full minutes, they are moved within their minutes so that
-their difference is exactly the elapsed time. Roles: ``handling_time`` (call to dispatch), ``turnout_time``,
+**Elapsed times**, such as 5:15 in a column "Unit Response Time", are distinguished from times of day by their values.
+Stamps that the log lacks are computed from them. Stamps of full minutes are moved within their minutes so that their
+difference is exactly the elapsed time. Roles: ``handling_time`` (call to dispatch), ``turnout_time``,
 ``travel_time``, ``response_time`` (dispatch to arrival), ``total_response_time`` (call to arrival), ``scene_time``
 (arrival to cleared) and ``service_time`` (dispatch to cleared).
 
-**Single calls.** A log, its frames and its pickle hold the time, place and details of every call. A preview hides
-clock, units and exact places; a `Demand` and a `City` hold counts only.
-
-**Service times** of 0 or less are recording errors. The call counts, its service time is treated as unknown, and
-`check_calls` reports the rows.
+**Single calls.** A log, its frames and its pickle hold the time, place and details of every call; a `Demand` and a
+`City` hold counts only.
 
 **Clock.** Times without an offset are taken as local, as the number of calls depends on the hour of the day. Times with
 an offset are converted to ``time_zone``, or used as written if no zone is given. The stamps of a call stay on the clock
@@ -83,42 +80,33 @@ class CallLog:
     service_min : ndarray, shape (K,), or None
         Minutes that each call kept a unit busy, with NaN where unknown; None if no service time is known.
     no_service : ndarray of bool, shape (K,)
-        Whether the recorded service time is 0 or less, which is treated as unknown.
+        Whether the recorded service time is 0 or less, which is an error and treated as unknown.
     rows : ndarray of int, shape (K,)
         Row of each call in the file, from 1.
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
-        under "time") or "readable cells" (only with ``on_bad="leave out"``).
+        Number of rows of the file that were left out, by what they lack: "time", "place" (with a time) or "readable
+        cells" (only with ``on_bad="leave out"``).
     details : DataFrame
         One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same
-        clock, NaT where unknown), words (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
-        ``kind``, the word that says that a row may be no call (str, None for calls).
+        clock, NaT where unknown), text (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
+        ``kind``, the text that means that a row may be no call (str, None for calls).
     taken : mapping of str to str
-        Name of the column that was taken for each role.
+        Name of the column that was used for each role.
     joined, apart : int, tuple of float
-        Number of rows that were joined with an earlier row of the same incident, and how far they are from the first
-        of their incident at most, in minutes and km.
+        Number of rows that were joined with an earlier row of the same incident, and the longest time (min) and
+        distance (km) from the first row of an incident to another.
     not_chosen : int or None
         Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
-        Number of rows that may be no calls, by a column and the word in it that says so.
+        Number of rows that may be no calls, by a column and the text in it that means so.
     occupying : CallLog or None
         Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
-        Columns of times that were not taken, each with the missing role that its name suggests, or "".
+        Columns of times that have no role, each with the missing role that its name suggests, or "".
     n_rows, header : int
         Number of rows of the file, and the line that holds the header.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> calls
-    <CallLog: 3,968 calls from 2025-01-06 to 2025-04-27, local time>
-    >>> calls.to_frame().columns.tolist()[:3]
-    ['time', 'lon', 'lat']
     """
 
     times: Times
@@ -200,9 +188,9 @@ class CallLog:
         return pd.DataFrame(columns).join(self.details)
 
     def preview(self) -> pd.DataFrame:
-        """Return the first five calls, to check what was read, without what could identify them.
+        """Return the first five calls, to check what was read, without data that could identify them.
 
-        Times count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
+        Stamps count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
         """
         frame = self.to_frame().head()
         clock = frame.columns.intersection(["time", *_names.STAMPS])
@@ -211,7 +199,7 @@ class CallLog:
 
     @property
     def joined_text(self) -> str:
-        """How many rows were joined with others of their incident, and how far apart they lie; empty if none were."""
+        """Number of rows joined with others of their incident, and their distances, in words; empty if none were."""
         minutes, km = self.apart
         away = f"at most {minutes:.0f} min and {km:.2f} km away"
         return f"{self.joined:,} rows joined with others of their incident, {away}" if self.joined else ""
@@ -252,11 +240,10 @@ def read_calls(
         file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
         or .json, all of these also with .gz or alone in a .zip, .xlsx, .xls or .parquet (``emsopt[tables]``),
         or .shp or .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a
-        list, such as one per month, become one, with rows counted through them. Files that macOS puts beside others
-        (``._calls.csv``) are ignored in a list.
+        list, such as one per month, become one, with rows counted through them.
     columns : mapping of str to str, optional
         Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None or "none" leaves a role out. Columns
-        of other roles are found by their names and values, and `CallLog.taken` holds what was taken.
+        of other roles are found by their names and values; `CallLog.taken` has all of them.
     time_zone : str, optional
         Time zone of the city, such as "America/Chicago", to which times with an offset are converted. Times without
         an offset are refused if it is given.
@@ -265,12 +252,12 @@ def read_calls(
         "%d.%m.%Y %H:%M", if they have a form that is not recognised.
     crs : int or str, optional
         Reference system of the coordinates if they are not degrees: an EPSG number such as 3857 or "EPSG:3857", or a
-        definition by PROJ or WKT. Needs ``pip install 'emsopt[maps]'``. A geographic file or a GeoDataFrame that names
-        its own is read by that, and a table in degrees as it is.
+        definition by PROJ or WKT. Needs ``emsopt[maps]``. It has no effect if a geographic file names its own, or a
+        table is in degrees.
     where : str or mapping, optional
         Which rows to read: an expression such as ``"Priority == 1 and Type != 'TRANSFER'"`` (numbers, texts, lists, ==,
         !=, <, <=, >, >=, in, and, or, not; names of columns with _ for other characters), or a mapping from a column to
-        a value or a list of values. None stands for a blank cell.
+        a value, None for a blank cell, or a list of values.
     on_bad : {"raise", "leave out"}
         What to do with rows that have a cell that cannot be read, or a time far from all others. If more than half of
         the rows have one, an error is raised in any case.
@@ -278,18 +265,12 @@ def read_calls(
     Returns
     -------
     CallLog
-        Rows without a time or a place are left out and counted in `CallLog.left_out`; words such as #N/A, NULL and
-        1900-01-01 count as blank cells.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a cell cannot be parsed, or a few calls are far from all others in time. The
-        message names the row, counted from 1 below the header.
+        Rows without a time or a place are left out and counted in `CallLog.left_out`; cells such as #N/A, NULL and
+        1900-01-01 count as blank. An error is raised if a column is missing, a cell cannot be parsed, or a few calls
+        are far from all others in time. It names the row, counted from 1 below the header.
 
     Examples
     --------
-    >>> import pandas as pd
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
@@ -325,7 +306,7 @@ def read_calls(
 
 
 def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
-    """Return `CallLog.others` and the word of each row, None for calls; remove the columns of words from ``taken``."""
+    """Return `CallLog.others` and, by row, the text that means no call, or None; remove its columns from ``taken``."""
     columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
@@ -339,7 +320,7 @@ def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple
 def _readable(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> CallLog:
-    """Return the log in a table; rows with unreadable cells are left out if ``on_bad`` allows it."""
+    """Return the log in a table; if ``on_bad`` is "leave out", without the rows that have unreadable cells."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
@@ -356,7 +337,7 @@ def _readable(
 
 
 def _of_macos(source: object) -> bool:
-    """Return whether a file is one that macOS puts beside another one."""
+    """Return whether a file has a name such as ``._calls.csv``, by which macOS adds its own files to others."""
     name = getattr(source, "name", source)
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
@@ -478,10 +459,8 @@ def read_stations(
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
     >>> table = pd.DataFrame({"Station": ["North", "South"], "Longitude": [7.1, 7.2], "Latitude": [45.1, 45.0]})
-    >>> eo.calls.read_stations(table)["name"].tolist()
+    >>> read_stations(table)["name"].tolist()
     ['North', 'South']
     """
     with _points.rows_explained():

@@ -1,4 +1,4 @@
-"""Profile of calls through the week, and how far their spatial pattern depends on the hour.
+"""Calls by hour of the week, and how much their spatial pattern depends on the hour of the day.
 
 A rate is a count divided by the hours observed, from the hour of the first call to that of the last; days without calls
 may be excluded. The relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the
@@ -23,14 +23,9 @@ MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeeklyProfile:
-    """Calls by day of the week and hour of the day.
+    """Calls by day of the week, Monday first, and hour of the day, both shape (7, 24).
 
-    Attributes
-    ----------
-    counts : ndarray of int, shape (7, 24)
-        Number of calls, with Monday first.
-    hours : ndarray, shape (7, 24)
-        Number of times that each hour of the week, such as Monday from 8 to 9 h, was observed.
+    ``counts`` are numbers of calls, and ``hours`` how often each hour of the week was observed.
     """
 
     counts: IntArray
@@ -87,12 +82,12 @@ def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week (row 0: Monday) occurs in the hours that were `watched`, shape (7, 24)."""
+    """Count how often each hour of the week was observed, shape (7, 24), Monday first; arguments as for `watched`."""
     return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
 
 
 def watched(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour in the span of ``times``; days without calls are left out if "missing"."""
+    """Return the start of every hour from the first call to the last, without empty days if these are "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
@@ -106,10 +101,7 @@ def hours_between(first: np.datetime64, last: np.datetime64) -> Times:
 
 
 def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> BoolArray:
-    """Return a mask of the selected hours of the week, shape (7, 24); None stands for all.
-
-    ``hours`` are those of the day, 0 to 23, and ``weekdays`` 0 to 6 or "Mon" to "Sun".
-    """
+    """Return a mask of the selected hours of the week, shape (7, 24), Monday first; None stands for all."""
     days, clock = _numbers(weekdays, "weekdays", 7, WEEKDAYS), _numbers(hours, "hours", 24)
     chosen = np.zeros((7, 24), dtype=bool)
     chosen[np.ix_(days, clock)] = True
@@ -122,7 +114,7 @@ def hours_a_year(hours: Iterable[int] | None = None, weekdays: Iterable[int | st
 
 
 def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
-    """Return a sentence on the hours of the week that count, after a space; empty if all do."""
+    """Return a sentence, after a space, that names the selected hours and weekdays; empty if all are selected."""
     chosen, parts = slots(hours, weekdays), []
     if weekdays is not None:
         days = np.flatnonzero(chosen.any(axis=1))
@@ -133,7 +125,7 @@ def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None)
 
 
 def _ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
-    """Return runs of consecutive numbers as text, such as "0 to 6 h and 22 to 24 h"; ``text`` takes first and last."""
+    """Join runs of consecutive numbers, such as "0 to 6 h and 22 to 24 h"; ``text`` formats a run's first and last."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
     return " and ".join(text(int(run[0]), int(run[-1])) for run in runs)
 
@@ -141,19 +133,16 @@ def _ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
 def shrinkage(counts: IntArray) -> float:
     r"""Estimate how strongly to shrink the spatial patterns of single hours towards the overall pattern.
 
-    The ``counts`` of an hour, a column of shape (M, H), are modelled as Dirichlet-multinomial around the overall shares
-    :math:`s_j`, with a concentration :math:`\kappa` fitted by the adjusted profile likelihood of Cox and Reid, which
-    counts that the :math:`s_j` are estimated from the same calls: the plain likelihood takes the hours for more alike
-    than they are. The estimated shares of hour h are then :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`. Returned is
-    the concentration, in calls; infinite if it would be a million or more, as when the hours differ no more than by
-    chance.
+    The ``counts`` of each hour, a column of shape (M, H), are modelled as Dirichlet-multinomial around the overall
+    shares :math:`s_j`. Their concentration :math:`\kappa`, in calls, is returned. It is fitted by the adjusted profile
+    likelihood of Cox and Reid, as the plain likelihood, which takes the :math:`s_j` for known, overstates how alike the
+    hours are. The estimated shares of hour h are :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`. The concentration is
+    infinite if it would be a million or more, as when the hours differ no more than by chance.
 
     Notes
     -----
-    In synthetic logs of 30 to 200 atoms and 80 to 300 calls per hour, hours with a true weight
-    :math:`n_h / (n_h + \kappa)` of 0.5, 0.25 and 0.09 of their own calls got 0.48 to 0.49, 0.23 and 0.07; the plain
-    likelihood gives 0.47, 0.21 and 0.04. One concentration serves all atoms and hours: where the pattern of a few atoms
-    moves and the others stay, or neighbouring hours are alike, a plan promises less than it gains.
+    One concentration serves all atoms and hours: where only a few atoms differ by hour, or neighbouring hours are
+    alike, plans by the hour are estimated to gain less than they do.
 
     References
     ----------
@@ -181,12 +170,12 @@ def shrinkage(counts: IntArray) -> float:
 
 
 def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
-    """Divide calls by hours; return NaN where there are no hours."""
+    """Return calls per hour, elementwise; NaN where ``hours`` is 0."""
     return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
 
 
 def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
-    """Return entries as numbers from 0 to n - 1, text by the first three letters of ``names``; None stands for all."""
+    """Return hours or weekdays as numbers below n; text counts by its first three letters; None stands for all."""
     if values is None:
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)

@@ -1,9 +1,9 @@
 """Choose the rows of a log by an expression or by values of columns, and join those that are about one incident.
 
-An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same number
-of an incident, lie within `LONGEST` of each other and at the same place within `WIDEST_KM`: numbers may restart every
-day, stand for a type of call or be shared by two services. Rows of the same unit are its statuses or its patients;
-other rows are further units.
+An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same
+incident number and lie within `LONGEST` seconds and `WIDEST_KM` of each other: numbers may restart every day, stand for
+a type of call or be shared by two services. Rows of the same unit are its statuses or its patients; other rows are
+further units.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_UNITS = 10  # rows per incident on average: with more, the column names som
 
 
 def choice(where: Choice) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
-    """Return the columns that a condition reads, and a function from their cells to a mask of rows."""
+    """Return the columns that a condition reads, and a function that takes their cells and returns a mask of rows."""
     names, chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
     return names, lambda columns: np.array([chosen(*map(_value, row)) for row in zip(*columns, strict=True)])
 
@@ -144,10 +144,10 @@ def _choice_error(where: object) -> InputError:
 
 
 class Joined(NamedTuple):
-    """The rows of a log that stand for its incidents, and the values that they take from the others."""
+    """One row per incident, with the values that it takes from the incident's other rows."""
 
-    kept: IntArray  # (K,), in order of time
-    times: Times  # the first of each incident
+    kept: IntArray  # (K,), the row of each incident that is kept, in order of time
+    times: Times  # (K,), the first of each incident
     details: pd.DataFrame
     apart: tuple[float, float]  # longest time (min) and distance (km) from the first row of an incident to another
 
@@ -155,10 +155,10 @@ class Joined(NamedTuple):
 def join_rows(
     names: pd.Series[Any], times: Times, places: FloatArray, details: pd.DataFrame, statuses: bool, patients: bool
 ) -> Joined:
-    """Join the rows of each incident; the K rows are in order of time.
+    """Join the rows of each incident; rows must be in order of time, and ``names`` has the incident of each.
 
-    Rows without a name are incidents of their own. Rows without the name of a unit are units of their own, unless they
-    are ``statuses`` or ``patients``.
+    Rows without a name are incidents of their own. Rows without a unit are units of their own, unless the log has one
+    row per status (``statuses``) or per patient (``patients``).
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
@@ -186,7 +186,7 @@ def join_rows(
 
 
 def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
-    """Return the row of each incident whose unit was first on scene, or else the first row with a stamp."""
+    """Return the row of each incident whose unit was first on scene; without arrivals, its first row with a stamp."""
     on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
     on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
     order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
@@ -194,7 +194,7 @@ def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> I
 
 
 def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
-    """Return the first row of the incident of each row, shape (K,)."""
+    """Return for each row the index of the first row of its incident, shape (K,); ``longest`` is in seconds."""
     by_name = np.argsort(code, kind="stable")
     seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), _km(places)[by_name].T
     limit = np.full(len(code), longest)
@@ -209,7 +209,7 @@ def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float)
 
 @njit(cache=True, nogil=True)
 def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
-    """Return the first row of each row's chain: rows of one code, each close in time (s) and place (km) to another."""
+    """Return the first row of each row's chain: a row joins the last earlier one of its code within the limits."""
     incident = np.arange(len(code))
     for i in range(len(code)):
         j = i - 1

@@ -1,4 +1,4 @@
-"""Judge for which decisions a calibrated model may be used: the table of uses of a back-test.
+"""Judge for which decisions a calibrated model may be used.
 
 =============  =====================================================================================================
 use            usable if
@@ -6,29 +6,30 @@ use            usable if
 mean           the model's mean response is within 5 % of the recorded one
 percentile_90  its 90th percentile is within 10 %
 threshold      its share of late responses is within 4 points and a quarter of the recorded share
-fleet          units are as busy as modelled, within the same limits, and the model may be used for moves
-moves          units start from the stations (`starts`), the model tells places apart, and its mean is within 20 %
-               of the recorded one
+fleet          the recorded utilisation of units is within the same limits, and ``moves`` is usable
+moves          units start from the stations (`starts`), recorded responses are longer where modelled ones are, and
+               the mean is within 20 % of the recorded one
 zones          no more zones differ from their recorded means than chance explains
 workload       no more stations differ from their recorded workloads than chance explains
 =============  =====================================================================================================
 
-``fleet``, ``moves`` and ``workload`` also need a record that does not surely follow another rule of dispatch.
+``fleet``, ``moves`` and ``workload`` are not usable if the record surely follows another rule of dispatch.
 
-Judged is the model that plans use, the hypercube model of `Fit.city`, on days that the fit has not seen. Where chance
+The model judged is the hypercube model of `Fit.city`, which plans use, on days that the fit has not seen. Where chance
 alone could make a difference as large as the limit, the answer is "cannot tell", and the model is not usable.
 
-**Starts.** Three signs of a wrong table are added up; a sum of `MOST` or more refuses it.
+**Starts.** Three signs that stations are missing from the table are added up; with a sum of `MOST` or more, ``moves``
+is not usable.
 
 - Times hardly grow with distance: the fitted speed in units of `SPEED`.
 - Drives fit better if units start elsewhere. A drive to a place at distance d and in direction e from its station takes
   a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term e
-  · δ for every station estimates how far the stations seem displaced; neighbours of missing ones seem so too. This sign
-  is the displacement, corrected for chance, as a share of the median distance of the drives.
-- Where the log names units, the middle of the calls of a unit lies far from every station, in units of their spread,
-  corrected for chance. `ASIDE` is usual, as units stand in for busy neighbours.
+  · δ for every station estimates how far stations are displaced; neighbours of missing ones appear displaced too. This
+  sign is the displacement, corrected for chance, as a share of the median distance of the drives.
+- The middle of the calls of a unit lies far from every station, in units of the median distance of these calls from
+  it, corrected for chance. Values up to `ASIDE` are usual, as units stand in for busy neighbours.
 
-The limits were chosen on drawn logs (`benchmarks/uses.py`).
+The limits were chosen on synthetic logs (`benchmarks/uses.py`).
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ TITLES = {
 
 
 def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of uses: ``usable`` and ``why``, a sentence.
+    """Return the table `BackTest.uses`: for each use whether it is ``usable``, and ``why``, a sentence.
 
-    ``apart`` is what `separates_places` returns; ``other`` says that the record follows another rule of dispatch, empty
-    if not; ``frames`` are the tables of the back-test: overall, by zone and by station.
+    ``apart`` is what `separates_places` returns. ``other`` is a sentence if the record follows another rule of
+    dispatch, else empty. ``frames`` are the tables of the back-test: overall, by zone and by station.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
@@ -102,7 +103,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, other: str,
 
 
 def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
-    """Return whether recorded responses, shape (K,), are longer where ``modelled`` ones are, and why: a sentence."""
+    """Return whether recorded responses (min), shape (K,), are surely longer where modelled ones are, and why."""
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
     slope = x @ y / squares
@@ -115,7 +116,7 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
 
 
 def _of_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
-    """Return whether the model may be used to choose the number of units, and why."""
+    """Judge whether the model may be used to choose the number of units; ``row`` is that of the utilisation."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS:
@@ -127,12 +128,12 @@ def _of_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Jud
 
 
 def _of_share(row: pd.Series[float]) -> Judged:
-    """Return whether a share of calls or of time is usable, and why."""
+    """Judge a share of calls or of time: it may be off by `POINTS`, at most by `OF_SHARE` of the recorded one."""
     return _of_measure(row, min(POINTS / max(row["recorded"], 1e-9), OF_SHARE), "{:.1%}")
 
 
 def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
-    """Return whether a measure is usable, that is within a relative limit of the recorded value, and why."""
+    """Judge a modelled measure: it and chance must be within a relative ``limit`` of the recorded value."""
     recorded, model, before = row[["recorded", "city_model", "as_before"]]
     if not recorded > 0:
         return False, "Cannot tell: nothing was recorded."
@@ -149,7 +150,7 @@ def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
 
 
 def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
-    """Return whether no more zones or stations lie outside the intervals of 90 % than chance explains, and why."""
+    """Judge zones or stations: no more may lie outside their intervals of 90 % than chance explains."""
     from scipy.stats import binom
 
     frame = frame.dropna()
@@ -161,7 +162,7 @@ def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
 
 
 def outside(frame: pd.DataFrame) -> pd.Series[float]:
-    """Return recorded minus modelled values outside the intervals of 90 %, the largest first, by zone or station."""
+    """Return recorded minus modelled values of the zones or stations outside their 90 % intervals, largest first."""
     off = frame["recorded"] - frame["city_model"]
     far = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
     return off[far].sort_values(key=abs, ascending=False)
@@ -180,7 +181,7 @@ def _fitted_days(fit: Fit, later: CallLog) -> str:
 
 
 def starts(fit: Fit) -> tuple[bool, str]:
-    """Return whether units surely start from the stations of a fit, and why: a sentence."""
+    """Judge whether units start from the stations of a fit, by the three signs that the module's docstring lists."""
     scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
     points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
     drives, unknown = fit.drives, "Cannot tell where units start:"
@@ -236,7 +237,7 @@ def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -
 
 
 def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
-    """Return the mean distance from the middle of a unit's calls to the closest station, in spreads, and a sentence."""
+    """Return the third sign of the module, averaged over calls (None without units), and a sentence naming units."""
     far, calls = dict[str, float](), []
     for unit, rows in units.groupby(units).indices.items():
         if len(rows) >= FEWEST:
@@ -251,7 +252,7 @@ def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tup
 
 
 def _step(degrees: FloatArray) -> float:
-    """Return the step (degrees) in `COARSE` to which places are rounded, or 0."""
+    """Return the step in `COARSE` (degrees) to which places, (K, 2), are rounded; 0 if to none of these."""
     for step in COARSE if len(np.unique(degrees, axis=0)) >= FEWEST_PLACES else ():
         steps = (degrees - degrees[0]) / step
         if (np.abs(steps - np.round(steps)) < 1e-6).mean() > CAP:

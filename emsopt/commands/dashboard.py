@@ -1,7 +1,4 @@
-"""``emsopt dashboard``: serve the dashboard by Voila, to oneself or to a limited number of visitors.
-
-Each page has a process of its own, of some 340 MB.
-"""
+"""``emsopt dashboard``: serve the dashboard by Voila, to oneself or to a limited number of visitors."""
 
 # mypy: disable-error-code="no-untyped-call, import-untyped"
 
@@ -72,9 +69,9 @@ def run(options: Namespace) -> None:
 
 
 class Visitors(AsyncMappingKernelManager):
-    """Starts a process for a page while there are fewer than ``most``, and ends those of pages that were left first.
+    """Starts one process (kernel) per page, up to ``most``, after ending those of closed pages if there are as many.
 
-    A browser, known by its cookie, takes no second place when it reloads a page.
+    A page that the same browser, known by its cookie, reloads replaces the earlier one.
     """
 
     most = Integer(4, config=True)
@@ -98,7 +95,7 @@ class Visitors(AsyncMappingKernelManager):
             return started
 
     async def _end(self, names: Iterable[str]) -> None:
-        """End those of the processes that are still there."""
+        """End the processes with these ids, if they still run."""
         for name in list(names):
             if name in self:
                 await self.shutdown_kernel(name, now=True)
@@ -106,12 +103,12 @@ class Visitors(AsyncMappingKernelManager):
         self._asked = {name: request for name, request in self._asked.items() if name in self}
 
     def _replaces(self, request: Any, name: str, earlier: Any) -> bool:
-        """Return whether a request comes from the browser of an earlier one whose page is neither open nor loading."""
+        """Return whether process ``name``, of an ``earlier`` request, is one of the same browser with a closed page."""
         if earlier.current_user != request.current_user or self._kernel_connections.get(name):
             return False
         return name in self._opened or earlier.request.connection.stream.closed()
 
     def notify_connect(self, kernel_id: str) -> None:
-        """Record that the page of the process has been open."""
+        """Record that the page of a process was opened."""
         super().notify_connect(kernel_id)
         self._opened.add(kernel_id)

@@ -41,7 +41,7 @@ DESCRIPTION = (
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command. Settings are stored under their names in `emsopt.planning.Settings`."""
+    """Add the options of the command. Those of `emsopt.planning.Settings` have its names."""
     add = parser.add_argument
     files = "log of calls, or several of one service, and last the table of stations: .csv, .geojson and others"
     add("files", nargs="*", metavar="FILE", help=files)
@@ -81,13 +81,13 @@ def _options() -> dict[str, str]:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as a shell takes it, in double quotes if it has single ones."""
+    """Return a value quoted for a shell, in double quotes if it has single ones."""
     text = str(value)
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\]', text) else shlex.quote(text)
 
 
 def in_options(text: object) -> str:
-    """Return a message, or that of an error, with options in place of arguments."""
+    """Return a message, or that of an error, with command-line options in place of Python arguments."""
 
     def spelled(argument: Argument) -> str:
         name, value = argument
@@ -103,7 +103,7 @@ def in_options(text: object) -> str:
 
 
 def run(options: Namespace) -> None:
-    """Run the command: read, advise, print and write. Errors name the command's options."""
+    """Run the command; errors name its options."""
     try:
         _run(options)
     except EmsoptError as error:
@@ -112,7 +112,7 @@ def run(options: Namespace) -> None:
 
 
 def _run(options: Namespace) -> None:
-    """Run the command; errors may name arguments of functions."""
+    """Read the files, print advice and write results; errors may name Python arguments."""
     from ..planning import advise
 
     if options.templates is not None:
@@ -141,7 +141,7 @@ def _run(options: Namespace) -> None:
 
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
-    """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
+    """Write the results and yield the path of each; the plan of the day, which takes longest, comes last."""
     from ..calls.profile import hours_a_year
     from ..maps import live_sheet
 
@@ -165,7 +165,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
 
 
 def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the tables of results with their names."""
+    """Yield the name and content of each table of results."""
     import pandas as pd
 
     from ..planning.sweeps import scenario
@@ -233,7 +233,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 
 def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
-    """Return the log and the stations in the files; say so if they are in the wrong order."""
+    """Return the log and the stations in the files; the error tells if the files are in the wrong order."""
     from ..calls import read_calls, read_stations
 
     *logs, table = options.files

@@ -1,4 +1,4 @@
-"""Tables and pictures of deployments, as HTML."""
+"""Tables and pictures that compare deployments of a city, as HTML."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def has_map(city: City) -> bool:
 
 
 def in_one_line(facts: Mapping[str, Any]) -> str:
-    """Join facts, by name, to one line of text, leaving out empty ones."""
+    """Return one line of text such as "load factor 1; colocation no" from values by name, without empty ones."""
     words = {True: "yes", False: "no"}
     texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
     return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text)
 
 
 def place_names(city: City) -> list[str]:
-    """Return a name for each place. Interchangeable sites (see `City.twin_groups`) count as one place."""
+    """Return a name for each of the G places, which are groups of interchangeable sites (`City.twin_groups`)."""
     groups, names = city.twin_groups, np.array(city.site_names)
     return [place_name(names[groups == place].tolist()) for place in range(groups.max() + 1)]
 
@@ -54,7 +54,7 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 
 def units_at(city: City, sites: Sites) -> str:
-    """Return the places of a deployment as text: "Station 4, 9 x 2"."""
+    """Return the places of a deployment as text, such as "Station 4, 9 x 2" for three units at two places."""
     return tally(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
@@ -68,10 +68,10 @@ def figures(
 ) -> str:
     """Return a table that compares deployments, one column each.
 
-    ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
-    of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
-    from ``evaluations``. With ``baseline``, one of the names, further rows have the gain of each deployment over that
-    one. ``interval`` is the title of one more row and its cells by deployment.
+    ``threshold`` is the response time (min) from which a call is late. ``means`` has evaluations of the same
+    deployments by other models, by name of the model; each gives a row of mean responses. With ``baseline``, one of the
+    names, further rows have the gains over that deployment, and ``interval`` is the title of one more row and its cells
+    by deployment.
     """
     values = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in values]}
@@ -121,9 +121,9 @@ def districts(
     baseline: str,
     waits: Callable[[Evaluation, Evaluation], str],
 ) -> str:
-    """Return a table of the mean response of each atom, those that lose most against ``baseline`` first.
+    """Return a table of the mean response (min) of each atom, those that lose most against ``baseline`` first.
 
-    At most `MOST_LISTED` atoms are listed; sentences say how many gain and lose and, by ``waits``, who waits longer.
+    At most `MOST_LISTED` atoms are listed. Sentences count those that gain and lose; ``waits`` names who waits longer.
     """
     base = evaluations[baseline].atom_response
     others = [name for name in evaluations if name != baseline]
@@ -149,7 +149,7 @@ def districts(
 
 
 def busy(evaluations: dict[str, Evaluation]) -> str:
-    """Return a table with a bar for the utilisation of each unit. Screen readers can read it, unlike a picture."""
+    """Return a table with bars for the mean utilisation of the units at each site, which screen readers can read."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
     for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
         names = dict(zip(e.sites.tolist(), e.site_names, strict=True))
@@ -162,7 +162,7 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
 
 
 def results_html(entries: Iterable[Result]) -> str:
-    """Return results of a project as HTML: a title, sentences and a table each."""
+    """Return results of a project as HTML: for each its title, sentences and table."""
     return "".join(
         f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said, *entry.details)}" + (
             "" if entry.table is None else table("", entry.table.columns, (
@@ -182,7 +182,7 @@ def _cell(value: object) -> str:
 
 
 def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
-    """Return a histogram of response times as HTML; ``threshold`` (min) is marked."""
+    """Return a histogram of response times as HTML, with a mark at ``threshold`` (min)."""
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
     alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
     draw = partial(plots.response_histogram, evaluations, threshold=threshold)
@@ -195,7 +195,7 @@ def alternatives(
     """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
-    evaluation by the approximate model; a column has the gain over it. ``intro`` is the first sentence of the caption.
+    evaluation by the approximate model; a column has the gain over it. ``intro`` begins the caption.
     """
     if enumeration is None:
         return lines(

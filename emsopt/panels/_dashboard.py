@@ -115,19 +115,18 @@ class Browser(AnyWidget):
 
 
 def dashboard(project: PathLike | Project | None = None) -> Panel:
-    """Make the dashboard, which evaluates and optimises deployments of a city.
+    """Return the dashboard, a page on which users who do not program evaluate and optimise deployments of a city.
 
     If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise
     there is none until a thorough search, which runs in the background and can be cancelled; its result is called "best
-    found" unless it is proven, and stays for as long as the settings do. The chosen model evaluates the deployments
-    shown. The user's deployment follows the fleet size.
+    found" unless it is proven, and stays until the settings change. The chosen model evaluates the deployments shown.
 
     Parameters
     ----------
     project : path_like or Project, optional
-        What to open. Default: the file that the environment variable EMSOPT_PROJECT names or, without one, St. Paul.
-        While its city is shown, saving replaces a file that is given here. Otherwise, and always for the file that the
-        variable names, as visitors may share it, saving makes a download.
+        Project to open; raise if that fails. Default: the file that the environment variable EMSOPT_PROJECT names, or
+        St. Paul. Saving replaces a file that is given here while its city is shown. Else it makes a download, also for
+        the file of the variable, as visitors may share it.
 
     Returns
     -------
@@ -152,17 +151,11 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
         their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation of each unit), ``responses``,
         ``alternatives``, ``plan`` and ``trust``, with ``plan_message`` and ``trust_message``.
 
-    Raises
-    ------
-    InputError
-        If ``project`` is given and cannot be opened. The file of the environment variable is reported on the page.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> panel = eo.panels.dashboard()
-    >>> isinstance(panel, eo.panels.Panel)
-    True
+    >>> eo.panels.dashboard().refs["city"].value
+    'St. Paul'
     """
     return _Dashboard(project)
 
@@ -251,7 +244,7 @@ class _Dashboard(Panel):
         return ""
 
     def _show_group(self, chosen: str) -> None:
-        """Show the controls that belong to this choice of a city."""
+        """Show the controls of the chosen kind of city: the random grid or uploaded files; hide those of others."""
         for name in ("sites_count", "seed"):
             self.controls[name].layout.display = "" if chosen == GRID else "none"
         self.form.layout.display = "" if chosen == UPLOAD else "none"
@@ -348,7 +341,7 @@ class _Dashboard(Panel):
         return self._download("report.html", report(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
-        """Download the live sheet of the user's deployment and the one it is compared with."""
+        """Download a page (`live_sheet`) with the user's deployment and the one it is compared with."""
         bench = self.bench
         if not has_map(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
@@ -360,7 +353,7 @@ class _Dashboard(Panel):
         )
 
     def _download(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
-        """Download a file and show a link to it; return a text for the message line with the ``hint``."""
+        """Download a file and show a link to it; return a message that ends with ``hint``."""
         self.show(project=download(name, kind, content))
         self.browser.download(name, kind, content)
         return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
@@ -388,7 +381,7 @@ class _Dashboard(Panel):
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links that save the table (if it has rows), and map and picture (if it has places)."""
+        """Make links that save the table, if it has rows, and map and picture, if the city has coordinates."""
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())

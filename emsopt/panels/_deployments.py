@@ -1,7 +1,4 @@
-"""The deployments of a city that the dashboard compares: today's, the user's, the best one and the p-median.
-
-`Deployments` is the part of the dashboard that computes; `emsopt.panels._tabs` shows it.
-"""
+"""The deployments of a city that the dashboard compares: today's, the user's, the best one and the p-median."""
 
 from __future__ import annotations
 
@@ -57,9 +54,9 @@ class SearchSettings(NamedTuple):
 
 
 class Deployments(OwnPanel):
-    """The controls of one city, and the deployments that they ask for.
+    """The controls of one city, and the deployments under these settings; `Workbench` adds the results.
 
-    ``reopen`` replaces the panel by a new one with the same state, in which stations hold one unit or several.
+    ``reopen`` is called when stations are to hold one unit or several: it replaces the panel by a new one.
     """
 
     def __init__(self, opened: Opened, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
@@ -103,7 +100,7 @@ class Deployments(OwnPanel):
         }
 
     def later(self) -> None:
-        """Leave the message as it is: the field is read when a button is pressed."""
+        """Do nothing but keep the message, as the action of fields that are read when a button is pressed."""
         self.message.times += 1
 
     @property
@@ -127,17 +124,17 @@ class Deployments(OwnPanel):
         return log.changed(settings=settings, today=None if self.today is None else np.array(self.today))
 
     def space(self, settings: SearchSettings) -> DeploymentSpace:
-        """Return the allowed deployments."""
+        """Return the space of allowed deployments under these settings."""
         city, room = self.city.scaled(settings.load), ROOM if settings.colocation else False
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
-        """Return the objective; by default it uses the exact model for up to 12 units."""
+        """Return the objective under these settings; by default, up to 12 units are evaluated by the exact model."""
         space = self.space(settings)
         return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
     def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
+        """Return the sites of the p-median, and the enumeration of all deployments, None if that takes long."""
         space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
         if settings not in self.medians:
             self.medians[settings] = tuple(p_median(space.city, space, time_limit=PATIENCE).sites.tolist())
@@ -200,7 +197,7 @@ class Deployments(OwnPanel):
         self.sites.take([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
     def base(self, answer: Mapping[str, object]) -> str:
-        """Return the name of the deployment to compare with; if it does not exist, the p-median or today's."""
+        """Return the name of the baseline of gains: the chosen one if ``answer`` has it, else the p-median or today."""
         wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
         return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
 
@@ -217,7 +214,7 @@ class Deployments(OwnPanel):
         return tuple(enumeration.best_sites.tolist()), how, BEST[0]
 
     def n_idle(self) -> int:
-        """Return the number of units that do not improve the p-median: those beyond one per site."""
+        """Return the number of units beyond one per open site, which do not improve the p-median; may be negative."""
         return self.at.units - (self.city.n_sites - len(self.at.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
@@ -237,13 +234,13 @@ class Deployments(OwnPanel):
         return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
 
     def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
-        """Return a sentence on who waits longer with the other deployment, and with how many calls per year."""
+        """Return a sentence on the zones that wait longer with the ``other`` deployment, and their calls per year."""
         by_station = "cell_km" in self.opened.about
         table = zones(self.loaded, today, other, self.hours_a_year, by_station=by_station)
         return longer_waits(worse_zones(table, today))
 
     def made_with(self) -> dict[str, Any]:
-        """Return what is needed to reproduce the results: origin of the city, settings, seeds and version."""
+        """Return what is needed to reproduce results, by name: origin of the city, settings, seeds and version."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
         seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}

@@ -35,8 +35,7 @@ ORDER = ("today", "yours", *BEST, MEDIAN)
 class Workbench(Deployments):
     """Controls and results for one city; ``job`` is the search in the background.
 
-    The dashboard keeps the controls of ``city_group`` and the content of the tab ``scenarios`` when the city changes.
-    ``reopen`` replaces the workbench by a new one with the same state.
+    ``city_group`` and ``scenarios``, the content of that tab, belong to the dashboard and outlive the workbench.
     """
 
     def __init__(self, opened: Opened, city_group: Any, scenarios: Sequence[Any], reopen: Callable[[], object]) -> None:
@@ -173,7 +172,7 @@ class Workbench(Deployments):
         return self._remark(answer)
 
     def _turn(self) -> None:
-        """Respond to the choice of a tab; the message stays."""
+        """Draw the tab that was chosen; the message stays."""
         self._draw_tab()
         self.later()
 
@@ -228,7 +227,7 @@ class Workbench(Deployments):
     # -- the search -------------------------------------------------------------------------------------------------
 
     def _search(self) -> Callable[[], str]:
-        """Return a function that makes a thorough search under the current settings."""
+        """Return a function that searches for the best deployment under the current settings and returns a message."""
         settings, model = self.search_settings, self.model
         objective = self.objective(settings)
         test = None if self.opened.log is None else self.trust.prepare_test()
@@ -252,7 +251,7 @@ class Workbench(Deployments):
         return work
 
     def _narrow(self, model: Model | None, best: IntArray) -> None:
-        """Narrow the cells of a log until today's gain no longer depends on them, as the command does."""
+        """Narrow the cells of a log until the gain of ``best`` over today's deployment no longer depends on them."""
         if model is None or model.today is None or (finer := refine(model, (model.today, best))) is model:
             return
         about = {**self.opened.about, "cell_km": finer.demand.cell_km}
@@ -273,7 +272,7 @@ class Workbench(Deployments):
 
 
 def _describe_result(value: float, gain: float, metric: Any) -> str:
-    """Describe the result of a search, with its ``gain`` over the user's deployment (NaN if of another size)."""
+    """Describe the best ``value`` of a search and its ``gain`` over the user's deployment, NaN if of another size."""
     unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
     text = f"The best has {scale * value:.2f}{unit}"
     if abs(gain) < 1e-9:

@@ -1,8 +1,7 @@
 """The tabs "day plan" and "data and trust": plan the hours of the day, test the model, assess gains.
 
 Findings are kept as results of the project: sentences and tables, without single calls. Tests and comparisons need the
-log, which a project does not hold; their results stay when the project is opened again. The steps are those of
-`emsopt.planning.advise`.
+log, which a project does not hold; their results stay when the project is opened again.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ FIRST = ("comparison", "back_test", "recorded")  # shown before all others
 class Trust:
     """Back-tests, comparisons and plans from the log of a city, and their results.
 
-    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`; ``day`` and ``data``
-    are the content of the two tabs, and ``link`` leads to the page of the back-test.
+    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`, in minutes or shares.
+    ``day`` and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
     """
 
     def __init__(self, bench: Deployments) -> None:
@@ -92,12 +91,12 @@ class Trust:
         self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
     def store(self, result: Result) -> None:
-        """Keep a result in place of an earlier one of its kind."""
+        """Store and show a result, which replaces an earlier one of its kind."""
         self.results = [each for each in self.results if each.kind != result.kind] + [_with_controls(result)]
         self.show()
 
     def record(self) -> None:
-        """Compare today's recorded and modelled responses, if there is a log and this was not done before."""
+        """Store the comparison of today's recorded and modelled responses, once per settings, if there is a log."""
         bench, at = self.bench, self.bench.at
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
         if settings == self.recorded_for or model is None or today is None or model.recorded is None:
@@ -119,7 +118,7 @@ class Trust:
         return at.load, at.capacity, self.bench.metric, *sites
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return title and cells of the row with the intervals of the gains; None if nothing was compared.
+        """Return title and cells of the row with intervals of gains over ``base``; None if nothing was compared.
 
         The mean over the drawn cities is added if the gain in the figures lies outside the interval.
         """
@@ -135,7 +134,7 @@ class Trust:
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
     def model(self) -> Model:
-        """Return the log with its calibration; raise if there is none."""
+        """Return the model of the log under the current settings; raise if there is no log."""
         if (model := self.bench.model) is None:
             raise InputError(NO_LOG)
         return model
@@ -148,7 +147,7 @@ class Trust:
         return self.last_test[1]
 
     def caution(self, units: int) -> str:
-        """Return why a deployment of ``units`` units is no advice; empty if nothing is known against it."""
+        """Return a text on why the log does not allow advice on ``units`` units; empty if it does or is unknown."""
         if (model := self.bench.model) is None:
             return ""
         tested = self.last_test[1] if self.last_test[0] == _tested(model) else None
@@ -158,7 +157,7 @@ class Trust:
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
-        """Return a function that calibrates with the first days, predicts the last ones, and keeps the comparison."""
+        """Return a function that calibrates with the first days, predicts the last ones, and stores the comparison."""
         model = self.model()
 
         def work() -> str:
@@ -174,7 +173,7 @@ class Trust:
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
-        """Return a function that compares the deployments shown, and keeps the gains and the result in words."""
+        """Return a function that compares the deployments shown, and stores the gains and a result in words."""
         bench, model, load = self.bench, self.model(), self.bench.at.load
         answer = bench.compute()
         base = bench.base(answer)
@@ -206,7 +205,7 @@ class Trust:
         return work
 
     def prepare_plan(self) -> Callable[[], str]:
-        """Return a function that plans the day under the current settings, if the log's test allows it."""
+        """Return a function that plans the day under the current settings; it raises if the back-test refuses that."""
         bench, model, rates = self.bench, self.bench.model, self.bench.opened.by_hour
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
@@ -238,10 +237,10 @@ class Trust:
 
 
 def _tested(model: Model) -> tuple[Any, ...]:
-    """Return what the back-test of a model depends on: days held out and today's deployment."""
+    """Return the settings on which the back-test of a model depends: days held out and today's deployment."""
     return model.settings.hold_out, None if model.today is None else tuple(model.today.tolist())
 
 
 def _with_controls(result: Result) -> Result:
-    """Return a result whose sentences name the page's controls."""
+    """Return a result with the page's controls in place of Python arguments in its sentences."""
     return replace(result, said=tuple(map(in_controls, result.said)))

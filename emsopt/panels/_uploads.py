@@ -100,10 +100,10 @@ WORDS = {name: option.label for name, option in OPTIONS.items() if name != "name
 
 
 class Files(AnyWidget):
-    """A button to choose files. The page sends them in pieces, so that no server refuses them.
+    """A button to choose files, which the page sends in pieces, as servers may refuse large messages.
 
-    ``value`` has the name, size and content of each file, as dicts, once all have arrived; ``count`` is how many. The
-    content of files that are too large together stays on the visitor's computer: `check_size` refuses them.
+    ``value`` has the name, size and content of each file, as dicts, once all have arrived; ``count`` is their number.
+    The content of files that are too large together is not sent: `check_size` refuses them.
     """
 
     _esm = Path(__file__).with_name("files.js")
@@ -117,7 +117,7 @@ class Files(AnyWidget):
         self.on_msg(self._take)
 
     def _take(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
-        """Begin or end with the files that were chosen, or add a piece to one; then let the page send the next."""
+        """Handle a message of the page: the list of chosen files, a piece of one, or the end; then ask for the next."""
         try:
             if "files" in message:
                 self.value, self._files = (), [file | {"content": BytesIO()} for file in message["files"]]
@@ -132,9 +132,9 @@ class Files(AnyWidget):
 
 
 class OwnCity(VBox):
-    """The form: buttons and fields by name in ``controls``.
+    """The form for files and options; ``controls`` has its buttons and fields by name.
 
-    ``read`` is called when the user has chosen files, and ``again`` to read the last files with other options.
+    ``read`` is called to read the chosen files, and ``again`` to read the last files with other options.
     """
 
     def __init__(self, read: Callable[[], object], again: Callable[[], object]) -> None:
@@ -171,7 +171,7 @@ class OwnCity(VBox):
         }
 
     def tell(self, opened: Opened) -> None:
-        """Show in empty fields the values found in the files."""
+        """Show values found in the files as placeholders of the fields."""
         city, about, log = opened.city, opened.about, opened.log
         found = {"turnout_times": f"{city.turnout_times.mean():.2f}", "service_times": f"{city.mean_service_time:.1f}"}
         if log is not None:
@@ -211,12 +211,12 @@ def _control(argument: Argument) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A city that was opened.
+    """A city with what the dashboard needs to show it.
 
-    ``units`` is the fleet size to begin with, ``today`` the site of each of today's units, ``about`` how the city was
-    made (columns of the table of scenarios), ``results`` what was checked and calibrated, ``by_hour`` the calls per
-    hour of each atom at each hour of the day, shape (24, M), ``log`` the model of a log, which is never saved,
-    ``settings`` those to begin with, as `Workbench.state` returns them, and ``said`` what was read and assumed.
+    ``units`` is the initial fleet size, ``today`` the site of each of today's units, ``about`` the origin of the city
+    (columns of the table of scenarios), ``results`` those of checks and calibration, ``by_hour`` the calls per hour of
+    each atom at each hour of the day, shape (24, M), ``log`` the model of a log, which is never saved, ``settings`` the
+    initial ones, as `Workbench.state` returns them, and ``said`` sentences on what was read and assumed.
     """
 
     city: City
@@ -353,7 +353,7 @@ def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
 
 
 def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
-    """Raise if files are missing, given twice or ``odd``; the errors of odd files say why they are no logs."""
+    """Raise if files are missing, given twice or of no known kind (``odd``, with errors of reading them as logs)."""
     logs = found["calls"]
     if odd or not (logs and found["stations"]) or any(found[what][1:] for what in FURTHER):
         said = f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}"
@@ -364,7 +364,7 @@ def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd
 
 
 def _kind(file: Upload) -> str:
-    """Return "roads" or "areas", judged by a file's ending or its polygons, else ""."""
+    """Return "roads" or "areas" if a file's ending or polygons show it to be one of these, else ""."""
     name = file.name.lower()
     if name.endswith(ROADS):
         return "roads"
@@ -451,7 +451,7 @@ FURTHER: dict[str, Callable[[Upload], Any]] = {  # files besides logs and statio
 
 
 def opened(model: Model, **about: Any) -> Opened:
-    """Return the city of a log as an `Opened`, with how it was made."""
+    """Return the city of a model as an `Opened`, with its settings in ``about``."""
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
     about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}
@@ -472,7 +472,7 @@ def _text(value: Any) -> Any:
 
 
 def _results(model: Model) -> list[Result]:
-    """Return results on the data: the checks, the roles of the columns, and the calibration."""
+    """Return the results of checks, with the roles of columns, and of the calibration, if there is one."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
     said = [model.read[0], f"Columns: {taken}."]

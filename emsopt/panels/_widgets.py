@@ -1,7 +1,4 @@
-"""Building blocks of the panels: inputs, work in the background, messages, tables and pictures as HTML.
-
-Figures and maps are shown in HTML widgets. Output widgets would flicker, and tests could read them only in a browser.
-"""
+"""Building blocks of the panels: inputs, work in the background, messages, tables and pictures as HTML."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ def control(
     action: Callable[[], object] | None = None,
     **options: Any,
 ) -> Any:
-    """Make an input of a kind of ipywidgets for a panel's dict of controls.
+    """Return an input of the ipywidgets class ``kind`` for a panel's dict of controls.
 
     ``limits`` are its lowest value, highest value and, optionally, step; those of a `FloatLogSlider` are exponents of
     ten. ``action`` is called without arguments after a change; the default is `Panel.respond`.
@@ -72,7 +69,7 @@ def control(
 
 
 def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = False) -> Any:
-    """Make a button for a panel's dict of controls. A slow button is disabled while the panel is busy."""
+    """Return a button for a panel's dict of controls; a ``slow`` one is disabled while the panel computes."""
     layout, style = {"width": "auto", "min_width": "9em"}, "primary" if slow else ""
     made = widgets.Button(description=label, tooltip=tip, button_style=style, layout=layout)
     made.action, made.slow = action, slow
@@ -80,10 +77,7 @@ def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = F
 
 
 def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
-    """Make the input for a seed.
-
-    ``rng`` is the initial value, or a generator from which it is drawn; None draws it from a new generator.
-    """
+    """Return the input for a seed; its initial value is ``rng`` or, for a generator or None, drawn at random."""
     if _validate.is_real(rng):
         seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
     else:
@@ -92,7 +86,7 @@ def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -
 
 
 class SiteInputs(widgets.GridBox):
-    """One input per site, in a grid, as ``fields``: a checkbox, or a number where sites may hold several units.
+    """A grid of one input per site, ``fields``: checkboxes, or numbers of units if some site may hold several.
 
     ``changed`` is called after a change, and only once if several inputs change together. ``kept`` and ``room`` are the
     minimum and maximum number of units at each site; by default 0 and 1.
@@ -141,11 +135,10 @@ class SiteInputs(widgets.GridBox):
         self._changed()
 
     def press(self, places: Sequence[int], left: int = 0) -> None:
-        """Add a unit at one of these sites, or take all their units away.
+        """Add a unit at one of these sites, or remove all their units.
 
-        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``left``,
-        the number of units not placed yet, is above 0, or if the sites are empty. If no unit would be left, nothing
-        changes: there would be no deployment to show.
+        With checkboxes, a unit is added if a site is empty. Where sites hold several units, one is added if a site is
+        empty, or if units are ``left`` to place. If no unit of any site would remain, nothing changes.
         """
         chosen = self.chosen
         few = min(places, key=chosen.count)
@@ -157,7 +150,7 @@ class SiteInputs(widgets.GridBox):
 
 
 class Bar(widgets.FloatProgress):
-    """A progress bar that is visible inside a ``with`` statement only, with an estimate of the remaining time."""
+    """A progress bar, visible only within a ``with`` statement, that estimates the remaining time."""
 
     def __init__(self, label: str) -> None:
         self.label, self.since, self.share = label, monotonic(), 0.0
@@ -189,8 +182,8 @@ class _Cancelled(BaseException):
 class Job(widgets.HBox):
     """A button that starts work in a background thread, a button that cancels it, and a progress bar.
 
-    A second piece of work cannot start before the first has ended. ``prepare`` is called in the panel's thread and
-    returns the work, a function without arguments, which must call `tell` often and may return a text for ``message``.
+    Work cannot start again before it has ended. ``prepare`` is called in the panel's thread and returns the work, a
+    function without arguments, which must call `tell` often and may return a text for ``message``.
     """
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
@@ -202,7 +195,7 @@ class Job(widgets.HBox):
         super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
     def _begin(self) -> None:
-        """Start the work, unless earlier work is still running."""
+        """Start the work, unless it is running."""
         if self._thread.is_alive():
             return
         work = self.start.action()
@@ -242,10 +235,7 @@ class Job(widgets.HBox):
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread and of those it starts, so that panels stay responsive.
-
-    Outside Linux this does nothing, because single threads have no priority there.
-    """
+    """On Linux, lower the priority of this thread and of those it starts, so that panels stay responsive."""
     if sys.platform == "linux":
         with suppress(OSError):  # a container may forbid it
             here = get_native_id()
@@ -256,7 +246,7 @@ def _give_way() -> None:
 
 
 def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
-    """Return a group of widgets below a button that shows and hides them, without asking the kernel."""
+    """Return a group of widgets below a button that shows and hides them in the browser."""
     head = widgets.ToggleButton(opened, description=title, tooltip=f"Show or hide: {title}")
     body = add_class(widgets.VBox(children), "emsopt-body")
     head.add_class("emsopt-head")
@@ -299,7 +289,7 @@ def add_class(widget: Any, *names: str) -> Any:
 
 
 class Done(str):
-    """A message about success, which does not look like a warning."""
+    """A message about success, which `Message.say` shows in another colour than warnings."""
 
 
 LOOKS = {
@@ -309,9 +299,9 @@ LOOKS = {
 
 
 class Message(widgets.HTML):
-    """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
+    """A line for errors, remarks and success (`Done`), which screen readers announce.
 
-    ``times`` counts the calls of `say`; ``words`` may replace names of arguments in errors by those of the page.
+    ``times`` counts the calls of `say`; ``words`` converts errors to text, with names of controls for arguments.
     """
 
     def __init__(self, words: Callable[[object], str] = str) -> None:
@@ -327,7 +317,7 @@ class Message(widgets.HTML):
 
 
 def complaint(error: Exception, words: Callable[[object], str] = str) -> str:
-    """Return the message for an error, after ``words``. An error other than EmsoptError is logged, with traceback."""
+    """Return the message for an error, as text by ``words``; other errors than EmsoptError are logged."""
     if isinstance(error, EmsoptError):
         text = words(error)  # a leading name, such as calls.csv, is not capitalised
         return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
@@ -345,9 +335,8 @@ def guard(
 ) -> Callable[..., None]:
     """Return a widget callback that calls ``action`` and shows its outcome in ``message``.
 
-    If ``action`` returns a text, the message shows it. If ``action`` raises, the message shows the error, and
-    ``otherwise`` is called to remove outdated results. If ``action`` returns nothing, the message becomes empty, unless
-    ``action`` itself changed it.
+    A text that it returns is shown. If it raises, the error is shown, and ``otherwise`` is called to remove outdated
+    results. If it returns nothing, the message becomes empty, unless ``action`` itself changed it.
     """
 
     def callback(_: object = None) -> None:
@@ -397,10 +386,7 @@ def lines(*texts: str) -> str:
 
 
 def png(draw: Callable[[Any], object], dpi: int, about: str = "") -> bytes:
-    """Return the picture that ``draw`` makes in an empty figure as PNG; the file describes itself by ``about``.
-
-    Dollar signs in names do not start formulas.
-    """
+    """Return the picture that ``draw`` makes in an empty figure as PNG, with ``about`` as its description."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

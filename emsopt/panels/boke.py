@@ -1,8 +1,7 @@
 """The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
 BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Whenever a
-control changes, the method is rebuilt from the observed values, so BOKE+ chooses its next point again; the same
-controls and seed give the same choice.
+control changes, the method is rebuilt from the observed values; the same controls and seed give the same next point.
 """
 
 from __future__ import annotations
@@ -63,17 +62,11 @@ def boke_panel(*, rng: Rng = None) -> Panel:
         maximises the upper bound), ``kernel`` and ``seed``. ``told`` is a function that returns the points and values
         observed so far, shape (t, d + 1).
 
-    Raises
-    ------
-    InputError
-        If the seed is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> panel = eo.panels.boke_panel(rng=0)
-    >>> "step" in panel.controls
-    True
+    >>> eo.panels.boke_panel(rng=0).refs["told"]().shape
+    (5, 2)
     """
     return _BokePanel(rng)
 
@@ -118,11 +111,11 @@ class _BokePanel(SteppedPanel):
 
     @property
     def f(self) -> Problem:
-        """The function that is shown."""
+        """The function to maximise, with as many inputs as chosen."""
         return self.functions[self.at.inputs]
 
     def begin(self) -> None:
-        """Evaluate the first points, a Latin hypercube."""
+        """Forget all evaluations and evaluate a Latin hypercube of `FIRST` points."""
         self.draws = np.random.default_rng(self.at.seed)
         low, high = self.f.bounds.T
         self.told.clear()
@@ -210,5 +203,5 @@ def _figures(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
 
 
 def _point(x: FloatArray | None, value: float | None) -> str:
-    """Return a point and its value as text, or "unknown" if either is None."""
+    """Return a value and its point as text, or "unknown" if either is None."""
     return "unknown" if x is None or value is None else f"{value:.3f} at {', '.join(f'{each:.3f}' for each in x)}"

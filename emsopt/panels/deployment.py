@@ -1,6 +1,6 @@
-"""The deployment panel, to compare one's own deployment with the best; the load panel, where the best moves with load.
+"""The deployment panel, to compare one's own deployment with the best, and the load panel, for the best under any load.
 
-The load panel is Figure 5 of "Optimizing Server Locations in Spatial Queues".
+The load panel shows Figure 5 of "Optimizing Server Locations in Spatial Queues" interactively.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ EXPLANATION = (
 def deployment_panel(city: City, units: int) -> Panel:
     """Return a panel that compares the user's own deployment with the optimum and the p-median deployment.
 
-    The optimum is that of the approximate hypercube model. If there are too many deployments to enumerate, it is the
-    best one found by a search.
+    The optimum is that of the approximate hypercube model or, if there are too many deployments to enumerate, the best
+    one found by a search. Raise if the city has fewer than ``units`` sites.
 
     Parameters
     ----------
@@ -58,18 +58,11 @@ def deployment_panel(city: City, units: int) -> Panel:
         ``p_median`` make that deployment the user's, ``clear`` unticks all sites, and ``run`` simulates the three.
         Tables: ``figures`` by the hypercube models, and ``simulation``. St. Paul has a choice of ``demand``.
 
-    Raises
-    ------
-    InputError
-        If ``units`` is not a positive whole number, or exceeds the number of sites.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> panel = eo.panels.deployment_panel(city, 2)
-    >>> "message" in panel.refs
-    True
+    >>> list(eo.panels.deployment_panel(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2).compute())
+    ['exact', 'approximate']
     """
     return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 
@@ -104,7 +97,7 @@ class _DeploymentPanel(OwnPanel):
         self.respond()
 
     def compute(self) -> dict[str, dict[str, Evaluation]]:
-        """Return evaluations by model, then by name. The exact model is left out for fleets too large for it."""
+        """Return evaluations by model, then by deployment; the exact model is left out for more than 12 units."""
         deployments = self.deployments()
         quick = max(map(len, deployments.values())) <= EXACT_UP_TO
         models = ("exact", "approximate") if quick else ("approximate",)
@@ -125,7 +118,7 @@ class _DeploymentPanel(OwnPanel):
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
-        """Simulate the deployments and show the results with intervals; return a text for the message line."""
+        """Simulate the deployments and show the results with intervals; return a message or an empty text."""
         deployments = self.deployments()
         law, cv = LAWS[self.at.service]
         options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
@@ -178,18 +171,11 @@ def load_panel(city: City, units: int) -> Panel:
         ``evaluator`` (model that evaluates the result) and, for St. Paul, ``demand`` ("embedded" or "published"; see
         `emsopt.datasets.load_st_paul`). ``figures`` compares the best deployment found with the p-median.
 
-    Raises
-    ------
-    InputError
-        If ``units`` is not a positive whole number.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> panel = eo.panels.load_panel(city, 2)
-    >>> "message" in panel.refs
-    True
+    >>> eo.panels.load_panel(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2).refs["load"].value
+    1.0
     """
     return _LoadPanel(city, _validate.whole_number(units, "units"))
 
@@ -226,10 +212,7 @@ class _LoadPanel(CityPanel):
 def _solve(
     city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
 ) -> tuple[City, dict[str, Evaluation], float]:
-    """Return the city under load, the evaluations of the best found and the p-median, and the p-median bound (min).
-
-    The bound is a lower bound on the mean response of any deployment of the same number of units.
-    """
+    """Return the city under load, evaluations of the best found and the p-median, and the p-median bound (min)."""
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)

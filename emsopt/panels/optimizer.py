@@ -1,10 +1,7 @@
 """The optimizer panel: run a search step by step, see its predictions, and try a deployment of your own.
 
-Limits: predictions are of the value without noise, so values from a simulation scatter more widely than the band of
-two standard deviations on either side of the prediction.
-The map evaluates each deployment a second time, which takes a while with a simulation.
-
-A `Trace` records each prediction before the evaluation. Which predictions there are depends on the method:
+Predictions are of the value without noise, so values from a simulation scatter more widely than the band of two
+standard deviations on either side. They depend on the method:
 
 ==================  ==================================================================================
 GP-pM, GP-zero      predicted mean and standard deviation; log expected improvement of swaps; trust region
@@ -71,19 +68,12 @@ def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
         improvement of the best swaps, or of the largest coefficients of the sampled model. ``trace`` is a function
         that returns the `Trace` so far.
 
-    Raises
-    ------
-    InputError
-        If the objective or seed is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> panel = eo.panels.optimizer_panel(objective, rng=0)
-    >>> message = panel.advance(1)
-    >>> objective.evaluations > 0
-    True
+    >>> eo.panels.optimizer_panel(objective, rng=0).refs["method"].value
+    'gp-pm'
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     return _OptimizerPanel(objective, rng)
@@ -166,10 +156,7 @@ class _OptimizerPanel(SteppedPanel):
 
 
 def _where(trace: Trace, city: City) -> str:
-    """Name the sites of the two deployments on the map, the one evaluated last and the best so far.
-
-    If there is a trust region, also say how the one evaluated last differs from its centre.
-    """
+    """Return text on where the units of the deployments on the map stand, and on the trust region, as HTML."""
     texts = [f"Evaluated last, units at: {units_at(city, trace.asked)}."]
     if trace.centre is not None:
         texts.append(away_from_centre(city, trace.asked, trace.centre, trace.edge))
@@ -256,11 +243,7 @@ def _edges(facts: pd.DataFrame) -> str:
 
 
 def _model_table(optimizer: Any, metric: Metric) -> str:
-    """Return a table with bars: the swaps with the largest log expected improvement, or model coefficients.
-
-    Swaps move one unit of the best deployment so far and are shown for methods with a Gaussian process. The other
-    methods show the coefficients with the largest absolute values in the model sampled last.
-    """
+    """Return a table of `best_swaps`, for methods with a Gaussian process, or else of `largest_coefficients`."""
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
     frame = frame[:MOST_BARS]
@@ -291,9 +274,9 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
 class Trace:
     """An optimizer run step by step, with its prediction for each evaluation.
 
-    ``asked`` is the deployment evaluated last. ``centre`` is that of the trust region when it was chosen, as the number
-    of units in each group of interchangeable sites (`City.twin_groups`), or None; ``edge`` is the largest Hamming
-    distance from it in that region, where each moved unit counts two.
+    ``asked`` is the deployment evaluated last, and ``centre`` the centre of the trust region before, as the number of
+    units in each group of interchangeable sites (`City.twin_groups`), or None. ``edge`` is the largest Hamming distance
+    from it in the region, where each moved unit counts two.
     """
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
@@ -307,14 +290,12 @@ class Trace:
 
     @property
     def facts(self) -> pd.DataFrame:
-        """One row per evaluation: ``evaluation, value, best, expected, deviation, edge, restart, initial, own``.
+        """One row per evaluation, with its number and the ``value`` of the objective; ``best`` is the smallest so far.
 
-        ``evaluation`` counts from 1, ``value`` is the objective of the deployment evaluated, and ``best`` the smallest
-        value so far. ``expected`` and ``deviation`` are the mean and standard deviation of this value that the method
-        predicted before the evaluation (NaN without a model; a sampled model has no deviation). ``edge`` is that of the
-        trust region after the evaluation (NaN without one). ``restart`` is whether the region was given up after this
-        evaluation, ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user
-        chose it.
+        ``expected`` and ``deviation`` are the mean and standard deviation of the value that the method predicted before
+        (NaN without a model; a sampled model has no deviation). ``edge`` is that of the trust region afterwards (NaN
+        without one). ``restart`` is whether the region was then given up, ``initial`` whether the deployment belongs to
+        the random initial design, and ``own`` whether the user chose it.
         """
         return pd.DataFrame(self._rows, columns=COLUMNS)
 
@@ -331,10 +312,7 @@ class Trace:
     def evaluate(self, sites: Sites) -> None:
         """Evaluate the user's own deployment and pass the value to the optimizer.
 
-        Raises
-        ------
-        InputError
-            If the deployment is infeasible, or was evaluated before and the objective has no noise.
+        Raise if it is infeasible, or was evaluated before and the objective has no noise.
         """
         optimizer = self.optimizer
         placed: IntArray = optimizer.space.canonical(sites)
@@ -344,10 +322,7 @@ class Trace:
         self._evaluate(placed, own=True)
 
     def expectation(self, sites: IntArray) -> tuple[float, float]:
-        """Return the predicted mean and standard deviation of a deployment's value.
-
-        A linear model gives no standard deviation; it is NaN. Without a model, both are NaN.
-        """
+        """Return the predicted mean and standard deviation of a deployment's value; NaN if the model has none."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
         if getattr(self.optimizer, "process", None) is not None:
@@ -396,8 +371,8 @@ def best_swaps(optimizer: Any) -> pd.DataFrame:
 def largest_coefficients(optimizer: Any) -> pd.DataFrame:
     """Return the coefficients of the model that SparBL sampled last, with their names, the largest sizes first.
 
-    A feature is a place, a pair of places, two units at a place, or the cost of the nearest units. Those that are equal
-    in all evaluated deployments are left out: the evaluations say nothing about their coefficients.
+    A feature is a place, a pair of places, two units at a place, or the cost of the nearest units. Features that are
+    equal in all evaluated deployments are left out. Without a model, the table is empty.
     """
     if not hasattr(optimizer, "_coef"):
         return pd.DataFrame()
@@ -421,7 +396,7 @@ def measure(metric: Metric) -> tuple[int, str, int, str]:
 
 
 def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
-    """Describe the last evaluation of a trace: its value, its prediction and the change of the trust region."""
+    """Return a sentence on the last row of `Trace.facts`: its value, prediction and change of the trust region."""
     if facts.empty:
         return "Nothing is evaluated yet."
     factor, unit, digits, _ = measure(metric)
@@ -441,7 +416,7 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
 
 
 def _compare_values(value: float, best: float) -> str:
-    """Compare a value with the previous best in words; the difference is in per cent unless the previous best is 0."""
+    """Compare a value with the previous best in words, in per cent of it unless it is 0."""
     off = abs(value - best)
     if off <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
@@ -451,7 +426,7 @@ def _compare_values(value: float, best: float) -> str:
 
 
 def _region(row: Any, before: float) -> str:
-    """Describe how the trust region changed in ``row``, one of `Trace.facts`; ``before`` is its previous edge."""
+    """Describe how the trust region changed in ``row`` of `Trace.facts`; ``before`` is its previous edge."""
     if row.restart:
         return f"the trust region was given up, and a new one starts with edge {row.edge:.3g}"
     if isnan(row.edge) or row.edge == before:

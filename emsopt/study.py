@@ -43,7 +43,7 @@ _SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
 _PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}  # more threads would compete for cores
 
 ROUNDING = 2e-8  # rounding error of values in stored studies: smaller differences are none
-_NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
+_RESULT_COLUMNS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 
 class StudyError(EmsoptError, RuntimeError):
@@ -128,13 +128,13 @@ def run(
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
     settings, executor = _settings(backend, workers)
-    with _on_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
+    with _open_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
         # closing cancels what is left if an error comes from here, such as of `progress`
-        with closing(_results(partial(_work, task), left, settings, executor)) as found:
+        with closing(_results(partial(_run_case, task), left, settings, executor)) as found:
             for key, result, failure in found:
                 if failure is None:
                     append(by_key[key], result)
@@ -221,12 +221,12 @@ def _key(case: object) -> str:
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
-        return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)  # JSON has no NaN
+        return json.dumps(case, sort_keys=True, allow_nan=False, default=_to_plain)  # JSON has no NaN
     except (TypeError, ValueError) as error:
         raise InputError(f"A case must hold text, finite numbers, bools, None or lists: {error}.") from error
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     """Convert NumPy numbers and arrays to plain values for `json`."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
@@ -263,7 +263,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     """
     within = _validate.positive_number(within, "within", "%", zero=True)
     _validate.columns(runs, ["evaluation", "best", "best_known", "cpu_seconds"], "runs", "a location study")
-    keys = [name for name in runs if name not in _NOT_KEYS]  # whatever else is a column tells runs apart
+    keys = [name for name in runs if name not in _RESULT_COLUMNS]  # whatever else is a column tells runs apart
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
     ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)
     near = runs[runs["best"] <= (1 + within / 100) * runs["best_known"] + ROUNDING]
@@ -292,7 +292,7 @@ def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Exe
     )
 
 
-def _work(
+def _run_case(
     task: Callable[..., object], item: tuple[str, Case]
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
     """Run one case, given with its key; return the key, its rows or None, and (error, traceback) or None."""
@@ -302,7 +302,7 @@ def _work(
     try:
         with one_thread, threadpool_limits(1):  # the first for tasks side by side in threads, the second for OpenMP
             # through JSON, so that new rows equal those read from a file
-            return key, json.loads(json.dumps(_rows(task(**case), case), default=_plain)), None
+            return key, json.loads(json.dumps(_rows(task(**case), case), default=_to_plain)), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
 
@@ -324,7 +324,7 @@ def _rows(result: object, case: Case) -> list[Row]:
 
 
 @contextmanager
-def _on_file(
+def _open_file(
     path: PathLike | None, task: str, columns: list[str]
 ) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
     """Open the file of a study for a ``with`` block; provide the rows of its cases by `_key`, and a function to append.

@@ -146,7 +146,7 @@ def _from_frame(
     return frame, crs
 
 
-def places(table: Table, key: Mapping[str, str]) -> FloatArray:
+def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     """Return longitude and latitude in degrees, shape (rows, 2), from the columns ``key``; blank places are NaN."""
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
@@ -172,14 +172,14 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
-def words(table: Table, key: str) -> pd.Series[Any]:
+def read_text(table: Table, key: str) -> pd.Series[Any]:
     """Return a column as text, with None for blank cells."""
     cells = table.frame[key].tolist()
     filled = [None if empty else columns.text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
     return pd.Series(filled, dtype=object)
 
 
-def with_blanks(table: Table, rows: BoolArray) -> Table:
+def blank_rows(table: Table, rows: BoolArray) -> Table:
     """Return a table with blank cells in some rows; whole numbers stay whole."""
     plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
     return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
@@ -188,7 +188,7 @@ def with_blanks(table: Table, rows: BoolArray) -> Table:
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Parse a column of places; return a table with columns for x and y, and their reference system."""
     cells = table.frame[name].tolist()
-    found = pd.DataFrame([place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
+    found = pd.DataFrame([parse_place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
     nowhere = (found["x"] == NOWHERE.x).to_numpy()
     bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
@@ -210,7 +210,9 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of a table as text, and as numbers, NaN for other text; both of its shape."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
-    return written, pd.DataFrame({name: [*map(decimal, written[name])] for name in cells}, cells.index, dtype=float)
+    return written, pd.DataFrame(
+        {name: [*map(parse_decimal, written[name])] for name in cells}, cells.index, dtype=float
+    )
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
@@ -227,7 +229,7 @@ def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
 
 
 @contextmanager
-def rows_explained() -> Iterator[None]:
+def explain_rows() -> Iterator[None]:
     """Within a ``with`` block, append to errors that name a row how rows are counted."""
     try:
         yield
@@ -277,7 +279,7 @@ class Place(NamedTuple):
 NOWHERE = Place("nan", "nan")  # of a cell that holds no place
 
 
-def decimal(text: str) -> float | None:
+def parse_decimal(text: str) -> float | None:
     """Parse a number, or degrees, minutes and seconds such as 45°28'14.7"N, to a float; return None for other texts."""
     if found := DMS.fullmatch(text):
         degrees, minutes, seconds = (float((part or "0").replace(",", ".")) for part in found.group(2, 3, 4))
@@ -288,7 +290,7 @@ def decimal(text: str) -> float | None:
     return None
 
 
-def place(text: str) -> Place | None:
+def parse_place(text: str) -> Place | None:
     """Parse the place in a cell; return None if it has none of the forms that the module's docstring lists."""
     if found := WKT.fullmatch(text):
         return Place(found[2], found[3], crs=found[1] and f"EPSG:{found[1]}")

@@ -19,12 +19,12 @@ from ._names import ELAPSED, unit_of
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,
-    assemble,
-    clocks,
-    elapsed,
+    elapsed_seconds,
     is_elapsed,
     kind,
     parse,
+    times_of_day,
+    times_of_matches,
     whole_seconds,
     written_cells,
 )
@@ -39,10 +39,10 @@ LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
 NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
-FEW = 10  # calls; in shorter logs every call may be far from the others
+FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the others
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
-COARSE = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
+LEAST_FULL_MINUTES = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
 ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 
@@ -96,7 +96,7 @@ def read_stamps(
         times, moments, _ = _from_datetimes(cells)
     else:
         written = written_cells(cells)
-        if (stamps := _since(written, calls)) is not None:
+        if (stamps := _stamps_from_elapsed(written, calls)) is not None:
             return stamps
         where, columns = f"{table.where}, column {key!r}", list(beside)
         for layout in dict.fromkeys([time_format, None]):
@@ -107,7 +107,7 @@ def read_stamps(
             _check_read(where, written, np.array([text is not None for text in written]), time_format)
         moments = _in_utc(times, offsets)
     if _on_another_day(times, calls):
-        return _next_clock(_of_day(times), calls)
+        return _closest_time(_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
@@ -135,22 +135,22 @@ def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
     return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
 
-def _since(written: list[str | None], calls: Times) -> Times | None:
+def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
     """Convert a column of times of day or of times since the calls to stamps; return None if it is neither."""
     what = kind(written)
     if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
-        return _next_clock(clocks(written), calls)
+        return _closest_time(times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
-        return calls + whole_seconds(elapsed(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+        return calls + whole_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
     return None
 
 
-def moment(value: object) -> np.datetime64:
+def parse_moment(value: object) -> np.datetime64:
     """Convert text, a date or a datetime without time zone to a local datetime64[s]."""
     found: np.datetime64[Any] = np.datetime64("NaT", "s")
     aware = getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
-        (found,), (offset,) = assemble([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
+        (found,), (offset,) = times_of_matches([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
         aware = not np.isnan(offset)
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(cast("datetime.date", value), "s")
@@ -171,7 +171,7 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
     ``times`` ascend; ``rows`` are for the message. The log is split where successive calls are more than `FAR` apart.
     Calls are far if they lie more than `FAR`, and than three times its length, from the part with most calls.
     """
-    if len(times) < FEW:
+    if len(times) < FEWEST_CALLS:
         return
     group = np.r_[0, np.cumsum(np.diff(times) > FAR)]
     first, last = times[group == np.bincount(group).argmax()][[0, -1]]
@@ -202,7 +202,7 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
     if (what := kind(written)) not in ("clock", "fraction"):
         return written
     odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
-    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(clocks(odd))).tolist()
+    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(times_of_day(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
@@ -226,7 +226,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
-        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
+        lasted = whole_seconds(elapsed_seconds(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
         if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
@@ -262,7 +262,7 @@ def service_minutes(
 
 def _to_the_minute(stamps: Times) -> bool:
     seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
-    return len(seconds) > 0 and float((seconds == 0).mean()) >= COARSE
+    return len(seconds) > 0 and float((seconds == 0).mean()) >= LEAST_FULL_MINUTES
 
 
 def _of_day(times: Times) -> FloatArray:
@@ -270,7 +270,7 @@ def _of_day(times: Times) -> FloatArray:
     return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 
-def _next_clock(seconds: FloatArray, calls: Times) -> Times:
+def _closest_time(seconds: FloatArray, calls: Times) -> Times:
     """Return the time closest to each call that has this time of day (s); it may lie before the call."""
     return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .recorded import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
-FEWEST = 30  # drives: fewer do not determine a law
+FEWEST_DRIVES = 30  # drives: fewer do not determine a law
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
@@ -78,7 +78,7 @@ class TravelLaw:
         return mean_minutes(self.kind, self.parameters, np.asarray(distance, float), self.middle)[0]
 
     @property
-    def spread(self) -> float:
+    def log_sd(self) -> float:
         """Log standard deviation of a drive within an hour of the day."""
         return float(np.exp(self.parameters[2]))
 
@@ -94,7 +94,7 @@ class TravelLaw:
         if self.kind == "linear":
             share = max(self.parameters[1], LEAST_SHARE)
             value, gradient = float(np.exp(self.parameters[0]) * share / self.middle), np.array([1.0, 1 / share])
-        return Estimate(value, self._error(gradient), self.drives)
+        return Estimate(value, self._standard_error(gradient), self.drives)
 
     @property
     def fixed(self) -> tuple[float, float, float]:
@@ -105,15 +105,15 @@ class TravelLaw:
         if self.kind == "linear":
             value = np.exp(first) * (1 - second)
             gradient = np.array([value, -np.exp(first)])
-        reach = Z90 * self._error(gradient)
+        reach = Z90 * self._standard_error(gradient)
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
 
-    def _error(self, gradient: FloatArray) -> float:
+    def _standard_error(self, gradient: FloatArray) -> float:
         """Return the standard error of a function of the first two parameters by its gradient, shape (2,)."""
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
-    def steepest(self) -> float:
+    def steepest_slope(self) -> float:
         """Upper end of the 90 % interval of minutes per unit of distance; the estimate may be negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]
@@ -130,7 +130,7 @@ class TravelLaw:
     @cached_property
     def cv(self) -> Estimate:
         """Coefficient of variation of a drive within an hour of the day."""
-        squared = self.spread**2
+        squared = self.log_sd**2
         value = np.sqrt(np.expm1(squared))
         slope = squared * np.exp(squared) / np.expm1(squared)  # d log cv / d log s
         return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
@@ -167,7 +167,7 @@ def fit_law(
     hour: IntArray,
     start: float,
     end: float,
-    in_mean: FloatArray | None = None,
+    target_minutes: FloatArray | None = None,
     drive: IntArray | None = None,
     chance: FloatArray | None = None,
 ) -> TravelLaw:
@@ -179,8 +179,8 @@ def fit_law(
     mean over its stations: taking the most likely one for the true one would overstate the spread. With ``in_mean``,
     shape (K,), the law is scaled so that its mean over the drives, strays included, is that of these minutes.
     """
-    if len(minutes) < FEWEST:
-        raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
+    if len(minutes) < FEWEST_DRIVES:
+        raise InputError(f"a travel law needs at least {FEWEST_DRIVES} recorded drives; got {len(minutes)}.")
     drive = np.arange(len(minutes)) if drive is None else drive
     chance = np.ones(len(drive)) if chance is None else chance
     middle = max(float(np.median(distance)), 1e-3)
@@ -217,16 +217,18 @@ def fit_law(
             break
         parameters, influence, _ = best_of(kind, hours, other, parameters, 2 + freedom)
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
-    if in_mean is not None:
+    if target_minutes is not None:
         # densities of the drives alone, without the terms that stand for priors
         logs = drives.likelihood(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
         weight = 1 - share[0] / longest / np.exp(logs)
         by_distance = mean_minutes(kind, parameters, distance, middle)
         mean, *by_parameter = (drives.over_stations(v) * np.exp(hours[hour]) for v in by_distance)
-        scale = weight @ in_mean / (weight @ mean)
+        scale = weight @ target_minutes / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = sign
-        on_scale = weight * (in_mean / scale - mean) - influence[:, :2] @ [weight @ slope for slope in by_parameter]
+        on_scale = weight * (target_minutes / scale - mean) - influence[:, :2] @ [
+            weight @ slope for slope in by_parameter
+        ]
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence
@@ -254,12 +256,12 @@ class _Drives(NamedTuple):
         factor, (n, n_others) = np.exp(hours[self.hour[self.drive]]), other.shape
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
+            log_sd, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
             means = mean_minutes(kind, parameters, self.distance, self.middle)
             mean, by_first, by_second = (v * factor for v in means)
             recorded = self.minutes[self.drive]
-            density, by_mean, by_spread = lognormal_density(recorded, mean, spread, self.start, self.end)
-            parts = density, by_mean * by_first, by_mean * by_second, by_spread * spread
+            density, by_mean, by_spread = lognormal_density(recorded, mean, log_sd, self.start, self.end)
+            parts = density, by_mean * by_first, by_mean * by_second, by_spread * log_sd
             density, *by_parameter = map(self.over_stations, parts)
             at_home = 1 / (1 + odds.sum())
             share = odds * at_home
@@ -269,7 +271,7 @@ class _Drives(NamedTuple):
             # a prior worth one drive keeps the shares above 0, where they have an error
             gradient[:, 3:] += (1 - n_others * share) / n
             gradient[:, 2] += freedom / n
-            return np.log(total) + (np.log(share).sum() + freedom * np.log(spread)) / n, gradient
+            return np.log(total) + (np.log(share).sum() + freedom * np.log(log_sd)) / n, gradient
 
         return log_density
 

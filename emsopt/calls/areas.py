@@ -24,9 +24,9 @@ from .log import Source
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
-ENOUGH_ATOMS = 400  # maximum number of cells if their width is chosen automatically
+MOST_CELLS_BY_DEFAULT = 400  # maximum number of cells if their width is chosen automatically
 # usual names of the property that names areas, such as those of the census in the United States
-NAMES = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
+KEYS = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
@@ -50,7 +50,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     """
     offsets, middle, stretch = _offsets(points, stations)
     if width_km is None:
-        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
+        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
         width_km = float(next(fitting, WIDTHS_KM[-1]))
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
@@ -108,7 +108,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
-    outlines = geography.read_outlines(file, NAMES if key is None else (key,), crs=crs)
+    outlines = geography.read_outlines(file, KEYS if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     return outlines

@@ -44,8 +44,8 @@ from ._travel_law import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import slots
-from .recorded import FEWEST, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
+from .profile import week_mask
+from .recorded import FEWEST_DURATIONS, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
 
 if TYPE_CHECKING:
     from ..roads import RoadNetwork
@@ -58,11 +58,12 @@ DURATIONS = {  # from, to
     "travel": ("en_route", "on_scene"),
     "service": ("dispatched", "cleared"),
 }
-AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median turnouts: departure recorded on arrival
+# a shorter drive after so many median turnouts: the departure was recorded on arrival
+SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND = 1 / 60  # min
-ALIKE = 4000  # calls at a time whose distances to all stations are computed, to save memory
+BATCH = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +123,7 @@ class Fit:
             if (duration := getattr(self, name)) is not None:
                 found |= {f"{name}_min": duration.mean, f"{name}_cv": duration.cv}
                 groups = zip(("day", "night"), duration.groups, strict=False)
-                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST}
+                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST_DURATIONS}
         rows = {name: (each.value, *each.interval, each.calls) for name, each in found.items()}
         for name, law in (("", self.law), ("answer_", self.answer_law)):
             (low, high), slope = law.per_distance.interval, law.per_distance.value
@@ -187,7 +188,7 @@ class Fit:
         """
         demand = self.demand(cell_km=cell_km, areas=areas) if demand is None else demand
         reach = self.distances(demand.locations)
-        chosen = slots(hours, weekdays)
+        chosen = week_mask(hours, weekdays)
         weights = demand.counts.sum(axis=0)[chosen]
         if not weights.any():
             raise InputError("there are no calls in these hours. Choose others.")
@@ -212,7 +213,7 @@ class Fit:
         variation = 0.0 if self.turnout is None else self.turnout.cv.value
         options = {"travel_cv": spread, "turnout_cv": variation} | options
         city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
-        return self.dispatch.applied(city.replace(notes=city.notes + notes), demand.locations)
+        return self.dispatch.apply_to(city.replace(notes=city.notes + notes), demand.locations)
 
     def turnout_minutes(self, hour: IntArray) -> FloatArray:
         """Return the mean turnout (min) at hours of the day, same shape; 0 if it was not calibrated."""
@@ -284,7 +285,7 @@ def calibrate(
     >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
     True
     """
-    log, stations = read_calls(calls), with_names(read_stations(stations))
+    log, stations = read_calls(calls), name_stations(read_stations(stations))
     if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
@@ -319,11 +320,11 @@ def calibrate(
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
     turnout = recorded.duration("turnout", NIGHT[hour].astype(np.int64)) if "en_route" in log.details else None
-    in_sum = minutes["travel"]  # departures recorded on arrival took from the drive what they gave to turnout
+    target = minutes["travel"]  # departures recorded on arrival took from the drive what they gave to turnout
     if turnout is not None:
-        in_sum = in_sum + np.where(recorded.at_once, np.nan_to_num(recorded.departed - turnout.mean.value), 0)
-    law, known, home = _law_of(recorded, reach, hour, at_home)
-    answer_law, *_ = _law_of(recorded, reach, hour, answering, in_sum)
+        target = target + np.where(recorded.at_once, np.nan_to_num(recorded.departed - turnout.mean.value), 0)
+    law, known, home = _fit_travel(recorded, reach, hour, at_home)
+    answer_law, *_ = _fit_travel(recorded, reach, hour, answering, target)
     _check_speeds((law, answer_law), roads is not None)
     drives = pd.DataFrame({"call": np.flatnonzero(known), "station": home})
     drives = drives.assign(distance=reach[known, home], minutes=minutes["travel"][known])
@@ -360,7 +361,7 @@ class _Recorded(NamedTuple):
         """Estimate a kind of duration, by ``group`` if given, (K,); return None if fewer than 10 were recorded."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
-        if known.sum() < FEWEST:
+        if known.sum() < FEWEST_DURATIONS:
             return None
         start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
         return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
@@ -385,10 +386,10 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     at_dispatch = finest & (departed <= SECOND_MIN)
     if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
-        if (departed > SECOND_MIN).sum() < FEWEST:
+        if (departed > SECOND_MIN).sum() < FEWEST_DURATIONS:
             return None
         departed[at_dispatch] = travel[at_dispatch] = np.nan
-    at_once = (travel <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)
+    at_once = (travel <= max(exact["en_route"], SHORT_DRIVE_MIN)) & ~np.isnan(departed)
     if at_once.any():
         at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)])
     minutes["turnout"] = np.where(at_once, np.nan, departed)
@@ -398,21 +399,21 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     return _Recorded(minutes, exact, departed, at_once, left_out)
 
 
-def _law_of(
-    recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
+def _fit_travel(
+    recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, target: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
     """Fit a law of travel; return it, a mask of the calls with a drive, (K,), and the likeliest station of each drive.
 
-    ``reach`` are distances and ``chances`` probabilities of the station of each call, both (K, N); ``in_sum`` are the
+    ``reach`` are distances and ``chances`` probabilities of the station of each call, both (K, N); ``target`` has
     minutes, (K,), whose mean the law is to have.
     """
     chances, travelled = np.where(np.isfinite(reach), chances, 0), recorded.minutes["travel"]
     known = ~np.isnan(travelled) & chances.any(axis=1)
     drive, station = np.nonzero(chances[known])
     chance = (chances[known] / chances[known].sum(axis=1, keepdims=True))[drive, station]
-    in_mean = None if in_sum is None else in_sum[known]
+    target_minutes = None if target is None else target[known]
     start, end, apart = recorded.exact["en_route"], recorded.exact["on_scene"], reach[known][drive, station]
-    law = fit_law(travelled[known], apart, hour[known], start, end, in_mean, drive, chance)
+    law = fit_law(travelled[known], apart, hour[known], start, end, target_minutes, drive, chance)
     return law, known, chances[known].argmax(axis=1)
 
 
@@ -420,7 +421,7 @@ def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
     """Raise if driving times hardly grow with distance; ``of_roads`` is whether distances are minutes at free flow."""
     least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
     for law in laws:
-        if law.steepest < least:
+        if law.steepest_slope < least:
             speed = "" if of_roads else f", {60 / law.per_distance.value:,.0f} km/h"
             raise ContradictionError(
                 f"recorded drives hardly grow with the distance from the stations: {law.formula(unit)}{speed}. Most "
@@ -434,17 +435,17 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     points = stations[["lon", "lat"]].to_numpy(float)
     if roads is not None:
         return np.ascontiguousarray(roads.travel_times(points, places, off_road_km=REACH_KM).T)
-    parts = [travel.great_circle_km(places[k : k + ALIKE], points) for k in range(0, len(places), ALIKE)]
+    parts = [travel.great_circle_km(places[k : k + BATCH], points) for k in range(0, len(places), BATCH)]
     return np.concatenate(parts)
 
 
-def with_names(stations: pd.DataFrame) -> pd.DataFrame:
+def name_stations(stations: pd.DataFrame) -> pd.DataFrame:
     """Return the stations with distinct names as text, "site 1" and so on if they have none."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))
 
 
-def without_unit(calls: CallLog, fit: Fit) -> list[str]:
+def describe_missing_units(calls: CallLog, fit: Fit) -> list[str]:
     """Return sentences on the number of calls without a unit or with an unnamed one, and how a fit treats them."""
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
     unsent, lines = len(calls) - len(fit.calls) - far, []

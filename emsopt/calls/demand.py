@@ -21,7 +21,7 @@ from . import areas as _areas
 from ._times import hour_of_week
 from ._units import busy_by_hour
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
+from .profile import WeeklyProfile, count_observed_hours, describe_selection, observed_hours, shrinkage, week_mask
 
 REACH_KM = 50
 FEWEST_WEEKS = 4  # shorter logs are split into days
@@ -80,7 +80,7 @@ class Demand:
 
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour from each atom, (M,), in hours selected as for `city`; raise if none was observed."""
-        chosen = slots(hours, weekdays)
+        chosen = week_mask(hours, weekdays)
         if not self.hours[chosen].any():
             raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / self.hours[chosen].sum()
@@ -92,7 +92,7 @@ class Demand:
         from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time observed. Raise if
         there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
-        days = slots(None, weekdays).any(axis=1)
+        days = week_mask(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)
         if (watched == 0).any():
             hour, some = int(watched.argmin()), weekdays is not None
@@ -139,11 +139,11 @@ class Demand:
             raise InputError("there are no calls in these hours. Choose others.")
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
-        stations, minutes = self._service(service_times)
+        stations, minutes = self._service_source(service_times)
         city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
-        notes = self.notes + described(hours, weekdays)
+        notes = self.notes + describe_selection(hours, weekdays)
         if self.busy_min is not None and self.all_counts is not None:
-            chosen = slots(hours, weekdays)
+            chosen = week_mask(hours, weekdays)
             more = float(self.busy_min[chosen].sum() / self.all_counts[chosen].sum())
             city = city.replace(service_times=city.service_times + more)
             notes += f" Service times have {more:.1f} min per call more, for rows that are no calls but occupy units; "
@@ -161,7 +161,7 @@ class Demand:
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
-    def _service(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
+    def _service_source(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
         """Return the stations, and the service time (min) by ``source`` as in `city`, None if the stations have it."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
@@ -268,7 +268,8 @@ def _count(
         locations=atoms.locations,
         shapes=atoms.shapes,
         counts=counts,
-        hours=hours_watched(log.times, empty_days),  # of the whole log: hours without counted calls were watched too
+        # of the whole log: hours without counted calls were observed too
+        hours=count_observed_hours(log.times, empty_days),
         stations=stations,
         service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,
@@ -361,7 +362,7 @@ def held_out_weeks(
     most = _validate.whole_number(most, "most", low=FEWEST_PARTS)
     log = read_calls(calls)
     demand, counted, atoms = counted_calls(log, stations, **options)
-    hours = watched(log.times, options.get("empty_days", "counted"))
+    hours = observed_hours(log.times, options.get("empty_days", "counted"))
     first = log.times[0].astype("datetime64[D]")
     days = int((log.times[-1] - first) // DAY) + 1
     length = 7 if days >= 7 * FEWEST_WEEKS else 1
@@ -374,7 +375,7 @@ def held_out_weeks(
     def part_of(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.minimum((times - first) // DAY // length, number - 1) * parts // number
 
-    result, on = [], slots(None, weekdays)
+    result, on = [], week_mask(None, weekdays)
     of_call, of_hour = part_of(counted.times), part_of(hours)
     for part in range(parts):
         mine = of_call == part

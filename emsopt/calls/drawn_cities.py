@@ -50,7 +50,7 @@ from ..city.city import City
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
 from .demand import Demand, aggregate_calls, counted_calls
-from .profile import slots, watched
+from .profile import observed_hours, week_mask
 from .recorded import resolution
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ SOURCES = ("demand", "travel", "service")
 COUNTING = tuple(signature(aggregate_calls).parameters)[2:]
 OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
-USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
+TYPICAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
 N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
 CURVE_STEP = 0.1
@@ -69,8 +69,8 @@ PASSES = 2  # of leaving out wrong drives, as each changes the spread by which o
 MIN_REPEATED_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
-FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
-ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects from, at most: the work is cubic
+MOST_SDS = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
+MOST_PAIRS_FOR_SCALES, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects from, at most: the work is cubic
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +139,9 @@ def drawn_cities(
     counting = {name: options.pop(name) for name in COUNTING if name in options}
     demand, calls, atom = counted_calls(fit.calls, fit.stations, **counting)
     city = fit.city(hours=hours, weekdays=weekdays, demand=demand, **options)
-    week = slots(hours, weekdays)
+    week = week_mask(hours, weekdays)
     day = calls.times.astype("datetime64[D]").astype(np.int64)
-    days = np.unique(watched(fit.calls.times, counting.get("empty_days", "counted")).astype("datetime64[D]"))
+    days = np.unique(observed_hours(fit.calls.times, counting.get("empty_days", "counted")).astype("datetime64[D]"))
     days = days.astype(np.int64)
     chosen = days[np.isin((days + 3) % 7, np.flatnonzero(week.any(axis=1)))]  # 1970-01-01 was a Thursday
     counted = week.ravel()[calls.hours_of_week]
@@ -230,7 +230,7 @@ class PairEffects:
         right = np.ones(len(pair), dtype=bool)
         for _ in range(PASSES):
             variance = _variation_within(relative[right], pair[right], rounded[right]) + rounded
-            right = relative <= FURTHEST * np.sqrt(variance)
+            right = relative <= MOST_SDS * np.sqrt(variance)
         each = right / variance
         relative = relative - np.average(relative, weights=each)  # the level belongs to the law
         size = shape[0] * shape[1]
@@ -275,16 +275,16 @@ class PairEffects:
         return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
 
     @cached_property
-    def _known(self) -> dict[tuple[int, float], FloatArray]:
+    def _cached_roots(self) -> dict[tuple[int, float], FloatArray]:
         return {}
 
     def _root_of_drives(self, k: int, more: float) -> FloatArray:
         """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
-        if (k, more) not in self._known:
+        if (k, more) not in self._cached_roots:
             s, j = self._driven_pairs
             variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
-            self._known[k, more] = _root(variance)
-        return self._known[k, more]
+            self._cached_roots[k, more] = _root(variance)
+        return self._cached_roots[k, more]
 
 
 def _pearson(table: FloatArray) -> float:
@@ -348,16 +348,16 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     """
     from scipy.optimize import minimize
 
-    s, j = _most_frequent_pairs(weight, ENOUGH_PAIRS)
+    s, j = _most_frequent_pairs(weight, MOST_PAIRS_FOR_SCALES)
     seen, known = deviation[s, j], weight[s, j]
-    middle = np.log([*USUAL_SCALES[:3], USUAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
+    middle = np.log([*TYPICAL_SCALES[:3], TYPICAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 
     def misfit(steps: FloatArray) -> float:
         root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
         fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
         return float(fit + steps @ steps) / 2
 
-    best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-FURTHEST, FURTHEST)] * 4).x
+    best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-MOST_SDS, MOST_SDS)] * 4).x
     unit = CURVE_STEP * np.eye(4)
     curvature = np.array(
         [
@@ -368,4 +368,4 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
     around = best + np.random.default_rng(0).standard_normal((N_SCALE_DRAWS, 4)) @ spread.T
-    return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -FURTHEST, FURTHEST))
+    return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -MOST_SDS, MOST_SDS))

@@ -57,7 +57,7 @@ from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from ..errors._validate import quote
 from . import _names, _points, _roles, _times
-from .rows import Choice, choice, join_rows, stamps_of_statuses
+from .rows import Condition, compile_condition, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
@@ -94,7 +94,7 @@ class CallLog:
         ``kind``, the text that means that a row may be no call (str, None for calls).
     taken : mapping of str to str
         Name of the column that was used for each role.
-    joined, apart : int, tuple of float
+    joined, join_extent : int, tuple of float
         Number of rows that were joined with an earlier row of the same incident, and the longest time (min) and
         distance (km) from the first row of an incident to another.
     not_chosen : int or None
@@ -103,7 +103,7 @@ class CallLog:
         Number of rows that may be no calls, by a column and the text in it that means so.
     occupying : CallLog or None
         Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
-    spare : mapping of str to str
+    unused_times : mapping of str to str
         Columns of times that have no role, each with the missing role that its name suggests, or "".
     n_rows, header : int
         Number of rows of the file, and the line that holds the header.
@@ -119,11 +119,11 @@ class CallLog:
     details: pd.DataFrame
     taken: Mapping[str, str]
     joined: int = 0
-    apart: tuple[float, float] = (0.0, 0.0)
+    join_extent: tuple[float, float] = (0.0, 0.0)
     not_chosen: int | None = None
     others: Mapping[tuple[str, str], int] = field(default_factory=dict)
     occupying: CallLog | None = None
-    spare: Mapping[str, str] = field(default_factory=dict)
+    unused_times: Mapping[str, str] = field(default_factory=dict)
     n_rows: int = 0
     header: int = 1
 
@@ -164,7 +164,7 @@ class CallLog:
 
         Both are ISO 8601 text or `datetime` objects on the log's ``clock``, without an offset; a date stands for 0:00.
         """
-        first, last = _times.moment(start), _times.moment(end)
+        first, last = _times.parse_moment(start), _times.parse_moment(end)
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
@@ -200,7 +200,7 @@ class CallLog:
     @property
     def joined_text(self) -> str:
         """Number of rows joined with others of their incident, and their distances, in words; empty if none were."""
-        minutes, km = self.apart
+        minutes, km = self.join_extent
         away = f"at most {minutes:.0f} min and {km:.2f} km away"
         return f"{self.joined:,} rows joined with others of their incident, {away}" if self.joined else ""
 
@@ -228,7 +228,7 @@ def read_calls(
     time_zone: str | None = None,
     time_format: str | None = None,
     crs: object = None,
-    where: Choice | None = None,
+    where: Condition | None = None,
     on_bad: str = "raise",
 ) -> CallLog:
     """Read a log of calls.
@@ -283,48 +283,48 @@ def read_calls(
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
-    names, chosen = ([], None) if where is None else choice(where)
-    spare: dict[str, str] = {}
-    with _points.rows_explained():
-        choose = _roles.call_columns(columns, time_format, spare, chosen_by=names)
+        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos(one)])
+    names, chosen = ([], None) if where is None else compile_condition(where)
+    unused_times: dict[str, str] = {}
+    with _points.explain_rows():
+        choose = _roles.call_columns(columns, time_format, unused_times, chosen_by=names)
         table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
-        by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
+        by = [table.frame[taken.pop(_roles.CONDITION_PREFIX + name).strip().lower()].tolist() for name in names]
         unwanted = np.zeros(len(table.frame), bool) if chosen is None else ~chosen(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
-        others, kinds = _no_calls(table, taken, unwanted)
-        log = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
+        others, kinds = _find_no_calls(table, taken, unwanted)
+        log = _read_rows(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
-        spare=spare,
+        unused_times=unused_times,
         not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
     )
 
 
-def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
+def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
     """Return `CallLog.others` and, by row, the text that means no call, or None; remove its columns from ``taken``."""
-    columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)]
+    columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND_PREFIX)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
-        words = _points.words(table, name.strip().lower())
+        words = _points.read_text(table, name.strip().lower())
         counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds
 
 
-def _readable(
+def _read_rows(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> CallLog:
     """Return the log in a table; if ``on_bad`` is "leave out", without the rows that have unreadable cells."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
-            log = _log(table, taken, clock, unwanted | bad)
+            log = _build_log(table, taken, clock, unwanted | bad)
             left_out = Counter(log.left_out) + Counter({"readable cells": int(bad.sum())})
             return replace(log, left_out=dict(left_out))
         except InputError as error:
@@ -336,19 +336,19 @@ def _readable(
                 raise
 
 
-def _of_macos(source: object) -> bool:
+def _is_macos(source: object) -> bool:
     """Return whether a file has a name such as ``._calls.csv``, by which macOS adds its own files to others."""
     name = getattr(source, "name", source)
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
 # How to join the attributes of several logs; of names with the same role, the last one counts.
-MERGED: dict[str, Callable[[Any], Any]] = {
+MERGE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
-    **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
+    **dict.fromkeys(("taken", "unused_times"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "not_chosen": lambda counts: None if counts[0] is None else sum(filter(None, counts)),
-    "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
+    "join_extent": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
 }
 
@@ -368,14 +368,14 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
     _times.check_far(times, own["rows"], "the logs together")
     details = frame.drop(columns=["lon", "lat"])
-    words = details[details.columns.intersection([*_names.LABELS, "kind"])].astype(object)
+    words = details[details.columns.intersection([*_names.TEXT_ROLES, "kind"])].astype(object)
     details = details.assign(**words.where(words.notna(), None))
-    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()}
+    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGE.items()}
     arrays: dict[str, Any] = {"times": times, "locations": locations, "service_min": None} | own
     return CallLog(**arrays, clock=logs[0].clock, details=details, **merged)
 
 
-def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
+def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
     """Return the log in a table without the ``unwanted`` rows; ``taken`` names its columns by role."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
@@ -384,10 +384,10 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = _points.with_blanks(table, empty)
+        table = _points.blank_rows(table, empty)
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
-    places = _points.places(table, key)
+    places = _points.read_places(table, key)
     times, details, said = _read_times(table, key, *clock)
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
@@ -397,13 +397,13 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
     if not len(order):
         raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
     _times.check_far(times[order], order + 1, table.where)
-    rows, times, places, apart = order + 1, times[order], places[order], (0.0, 0.0)
+    rows, times, places, join_extent = order + 1, times[order], places[order], (0.0, 0.0)
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
-        names = _points.words(table, key["incident"])[order]
+        names = _points.read_text(table, key["incident"])[order]
         found = join_rows(names, times, places, details, "status" in key, "patient" in key)
         rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
-        apart = found.apart
+        join_extent = found.extent
     minutes, no_service = _times.service_minutes(table, key.get("service_min"), rows, details)
     return CallLog(
         times=times,
@@ -416,7 +416,7 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
         details=details,
         taken=taken,
         joined=len(order) - len(rows),
-        apart=apart,
+        join_extent=join_extent,
         n_rows=len(unwanted),
     )
 
@@ -433,14 +433,14 @@ def _read_times(
         return _times.read_stamps(table, key[role], time_format, columns, times, utc)
 
     details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
-    for role in _names.LABELS:
-        if role in key and role not in _names.USED_UP:
-            details[role] = _points.words(table, key[role])
+    for role in _names.TEXT_ROLES:
+        if role in key and role not in _names.JOINING_ROLES:
+            details[role] = _points.read_text(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
-        details = details.join(stamps_of_statuses(_points.words(table, key["status"]), when))
+        details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
     return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
 
 
@@ -463,12 +463,12 @@ def read_stations(
     >>> read_stations(table)["name"].tolist()
     ['North', 'South']
     """
-    with _points.rows_explained():
+    with _points.explain_rows():
         table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
         for role in key.keys() & set(MINUTES):
             table = table.with_points(key[role])
-        points = _points.places(table, key)
+        points = _points.read_places(table, key)
         frame = table.frame.rename(columns={name: role for role, name in key.items()})
         filled = np.array([not blank(row).all() for row in frame[list(key)].to_numpy(dtype=object)])
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
@@ -476,5 +476,5 @@ def read_stations(
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
         found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         if "agency" in key:
-            found["agency"] = _points.words(table, key["agency"]).to_numpy()
+            found["agency"] = _points.read_text(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

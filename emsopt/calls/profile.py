@@ -34,12 +34,12 @@ class WeeklyProfile:
     @property
     def rates(self) -> FloatArray:
         """Calls per hour, shape (7, 24); NaN for hours that were not observed."""
-        return _ratio(self.counts, self.hours)
+        return _rates(self.counts, self.hours)
 
     @property
     def by_hour(self) -> FloatArray:
         """Calls per hour at each hour of the day, averaged over all days observed, shape (24,); NaN without a day."""
-        return _ratio(self.counts.sum(axis=0), self.hours.sum(axis=0))
+        return _rates(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
     def mean_rate(self) -> float:
@@ -60,7 +60,7 @@ class WeeklyProfile:
         )
 
 
-def hours_in(text: str, name: str = "hours") -> list[int]:
+def parse_hours(text: str, name: str = "hours") -> list[int]:
     """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
@@ -69,7 +69,7 @@ def hours_in(text: str, name: str = "hours") -> list[int]:
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
-def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
+def parse_weekdays(text: str, name: str = "weekdays") -> list[int]:
     """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
     days: set[int] = set()
     for part in text.split(","):
@@ -81,12 +81,12 @@ def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
     return sorted(days)
 
 
-def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week was observed, shape (7, 24), Monday first; arguments as for `watched`."""
-    return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
+def count_observed_hours(times: Times, empty_days: str = "counted") -> IntArray:
+    """Count how often each hour of the week was observed, shape (7, 24), with arguments as for `observed_hours`."""
+    return np.bincount(hour_of_week(observed_hours(times, empty_days)), minlength=168).reshape(7, 24)
 
 
-def watched(times: Times, empty_days: str = "counted") -> Times:
+def observed_hours(times: Times, empty_days: str = "counted") -> Times:
     """Return the start of every hour from the first call to the last, without empty days if these are "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
@@ -100,9 +100,9 @@ def hours_between(first: np.datetime64, last: np.datetime64) -> Times:
     return np.arange(first.astype("datetime64[h]"), last.astype("datetime64[h]") + 1)
 
 
-def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> BoolArray:
+def week_mask(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> BoolArray:
     """Return a mask of the selected hours of the week, shape (7, 24), Monday first; None stands for all."""
-    days, clock = _numbers(weekdays, "weekdays", 7, WEEKDAYS), _numbers(hours, "hours", 24)
+    days, clock = _parse_numbers(weekdays, "weekdays", 7, WEEKDAYS), _parse_numbers(hours, "hours", 24)
     chosen = np.zeros((7, 24), dtype=bool)
     chosen[np.ix_(days, clock)] = True
     return chosen
@@ -110,21 +110,21 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
 
 def hours_a_year(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> float:
     """Return the number of hours per year in the selected hours of the week."""
-    return HOURS_A_YEAR * float(slots(hours, weekdays).mean())
+    return HOURS_A_YEAR * float(week_mask(hours, weekdays).mean())
 
 
-def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
+def describe_selection(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
     """Return a sentence, after a space, that names the selected hours and weekdays; empty if all are selected."""
-    chosen, parts = slots(hours, weekdays), []
+    chosen, parts = week_mask(hours, weekdays), []
     if weekdays is not None:
         days = np.flatnonzero(chosen.any(axis=1))
-        parts.append("on " + _ranges(days, lambda a, b: "-".join(dict.fromkeys((WEEKDAYS[a], WEEKDAYS[b])))))
+        parts.append("on " + _join_ranges(days, lambda a, b: "-".join(dict.fromkeys((WEEKDAYS[a], WEEKDAYS[b])))))
     if hours is not None:
-        parts.append("from " + _ranges(np.flatnonzero(chosen.any(axis=0)), lambda a, b: f"{a} to {b + 1} h"))
+        parts.append("from " + _join_ranges(np.flatnonzero(chosen.any(axis=0)), lambda a, b: f"{a} to {b + 1} h"))
     return f" Only calls {' '.join(parts)} count." if parts else ""
 
 
-def _ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
+def _join_ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
     """Join runs of consecutive numbers, such as "0 to 6 h and 22 to 24 h"; ``text`` formats a run's first and last."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
     return " and ".join(text(int(run[0]), int(run[-1])) for run in runs)
@@ -169,12 +169,12 @@ def shrinkage(counts: IntArray) -> float:
     return concentration if concentration < MOST_SHRINKAGE / 10 else np.inf
 
 
-def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
+def _rates(calls: IntArray, hours: IntArray) -> FloatArray:
     """Return calls per hour, elementwise; NaN where ``hours`` is 0."""
     return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
 
 
-def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
+def _parse_numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
     """Return hours or weekdays as numbers below n; text counts by its first three letters; None stands for all."""
     if values is None:
         return range(n)

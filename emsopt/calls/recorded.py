@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from .log import CallLog
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
-SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
+LEAST_DIVIDED = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
-FEWEST = 10  # durations: fewer do not determine a spread
+FEWEST_DURATIONS = 10  # durations: fewer do not determine a spread
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 MAX_DISTINCT_DURATIONS = 300  # distinct durations whose densities are computed: more are rounded, to save time
-FINEST = 0.1  # clocks with a finer step (min) count as exact
+LEAST_STEP_MIN = 0.1  # clocks with a finer step (min) count as exact
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
-NODES = 12  # for the mean over the phase of the clock, which is smooth in it
+N_PHASES = 12  # for the mean over the phase of the clock, which is smooth in it
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
 """A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
@@ -95,7 +95,7 @@ class Duration:
 def resolution(times: Times) -> float:
     """Return the resolution of recorded times in minutes: the largest in `RESOLUTIONS` that divides 98 % of them."""
     seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
-    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= SAME), 1) / 60
+    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= LEAST_DIVIDED), 1) / 60
 
 
 def minutes_between(start: Times, end: Times) -> FloatArray:
@@ -188,8 +188,8 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     are those of the records with these probabilities as weights. ``start`` and ``end`` are the resolutions (min) of the
     stamps. With a ``group`` of 0 or 1, shape (K,), means may differ, and the coefficient of variation is within groups.
     """
-    if len(minutes) < FEWEST:
-        raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")
+    if len(minutes) < FEWEST_DURATIONS:
+        raise InputError(f"at least {FEWEST_DURATIONS} durations are needed for an estimate; got {len(minutes)}.")
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
     if len(values) > MAX_DISTINCT_DURATIONS:
         step = max(float(np.median(minutes)) / 50, 1e-3)
@@ -225,7 +225,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     within, counts = np.bincount(group, weight, 1 + split), np.bincount(group, minlength=1 + split)
     mean = float(weight @ minutes / weight.sum())
     means = np.bincount(group, weight * minutes, 1 + split) / np.maximum(within, 1e-9)
-    means[counts < FEWEST] = mean
+    means[counts < FEWEST_DURATIONS] = mean
     apart = minutes - means[group]
     variance = max(float(weight @ apart**2 / weight.sum()) - noise, 1e-4 * mean**2)
     # influence of each record on the logarithms of the means and of the coefficient of variation
@@ -233,7 +233,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     on_cv = weight * (apart**2 - noise - variance) / (2 * weight.sum() * variance) - on_mean
     errors = np.sqrt(np.bincount(group, (weight * apart) ** 2, 1 + split)) / np.maximum(within * means, 1e-9)
     error = float(np.sqrt((on_mean**2).sum()))
-    errors[counts < FEWEST] = error
+    errors[counts < FEWEST_DURATIONS] = error
     parts = zip(means.tolist(), errors.tolist(), counts.tolist(), strict=True)
     return Duration(
         mean=Estimate(mean, error, len(minutes)),
@@ -253,7 +253,7 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     minutes = minutes[~np.isnan(minutes)]
     if not len(minutes):
         raise InputError("no call of the log has both a dispatch and an arrival after it.")
-    return minutes, start if start == end and start > FINEST else 0.0
+    return minutes, start if start == end and start > LEAST_STEP_MIN else 0.0
 
 
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
@@ -277,7 +277,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
     return minutes, exact, {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
 
 
-def as_recorded(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
+def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
     """Return mean, 90th percentile (min) and late fraction as a clock with this step (min, 0: exact) records them.
 
     By a clock of whole minutes a response is late if *more* minutes than the threshold are recorded: 9 or more for 8.
@@ -311,7 +311,7 @@ def percentile(minutes: FloatArray, q: float, step: float) -> float:
     return float(values[k] + step * ((q / 100 - below[k]) / share + 0.5))
 
 
-def in_words(exact: float | None, threshold: float, step: float) -> str:
+def late_sentences(exact: float | None, threshold: float, step: float) -> str:
     """Return sentences on which responses count as late if stamps have this ``step`` (min; 0: exact).
 
     ``exact`` is the modelled late fraction of today's deployment without rounding; None leaves it out.
@@ -327,9 +327,9 @@ def in_words(exact: float | None, threshold: float, step: float) -> str:
 
 def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:
     """Return the probability that a response is recorded as at most ``k`` clock steps of ``step`` minutes, (n,)."""
-    phases = (np.arange(NODES) + 0.5) / NODES
+    phases = (np.arange(N_PHASES) + 0.5) / N_PHASES
     late = evaluation.late_fraction(np.maximum(step * (k[:, None] + phases), 0).ravel())
-    within: FloatArray = 1 - np.reshape(late, (len(k), NODES)).mean(axis=1)
+    within: FloatArray = 1 - np.reshape(late, (len(k), N_PHASES)).mean(axis=1)
     return np.where(k < 0, 0.0, within)
 
 

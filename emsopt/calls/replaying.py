@@ -140,10 +140,10 @@ def replay(
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
-        service = _random(drawn.service, child, len(log)) + more
-        turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
+        service = _lognormal(drawn.service, child, len(log)) + more
+        turnout = drawn.turnout_minutes(hour) * _lognormal(drawn.turnout, child, len(log), mean=1.0)
         noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
-        sent_to = _units.send(minutes, preferred, service)
+        sent_to = _units.assign_units(minutes, preferred, service)
         answered = sent_to >= 0
         law = drawn.answer_law
         mean = law.mean(reach[np.arange(len(log)), sites[sent_to]]) * law.hour_factors[hour]
@@ -169,7 +169,7 @@ def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None
     return np.sort(sites.astype(np.int64))
 
 
-def _random(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
+def _lognormal(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
     """Draw n lognormal durations (min), shape (n,), all 0 if ``duration`` is None; ``mean`` replaces its mean."""
     if duration is None:
         return np.zeros(n)

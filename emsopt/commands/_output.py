@@ -97,7 +97,7 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
     return out
 
 
-def draw(
+def draw_deployments(
     city: City, metric: Metric, found: dict[str, Evaluation], out: Path, hours: float = HOURS_A_YEAR
 ) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written.

@@ -79,19 +79,19 @@ class Visitors(AsyncMappingKernelManager):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._one_at_a_time, self._opened = asyncio.Lock(), set[str]()
-        self._asked: dict[str, Any] = {}  # by process, the request that it was started for
+        self._requests: dict[str, Any] = {}  # by process, the request that it was started for
 
     async def start_kernel(self, **options: Any) -> Any:  # type: ignore[override]
         """Start a process, or refuse it with status 503."""
         request = CallContext.get(CallContext.JUPYTER_HANDLER)
         async with self._one_at_a_time:  # twenty pages asked for at once are counted, too
-            await self._end(name for name, earlier in self._asked.items() if self._replaces(request, name, earlier))
+            await self._end(name for name, earlier in self._requests.items() if self._replaces(request, name, earlier))
             if len(self) >= self.most:
                 await self._end(name for name in self._opened if not self._kernel_connections.get(name))
             if len(self) >= self.most:
                 raise HTTPError(503, reason=f"{self.most} pages are open. Close one, or serve more with --visitors.")
             started = await super().start_kernel(**options)
-            self._asked[started] = request
+            self._requests[started] = request
             return started
 
     async def _end(self, names: Iterable[str]) -> None:
@@ -100,7 +100,7 @@ class Visitors(AsyncMappingKernelManager):
             if name in self:
                 await self.shutdown_kernel(name, now=True)
         self._opened &= set(self.list_kernel_ids())  # others ended by themselves or were culled
-        self._asked = {name: request for name, request in self._asked.items() if name in self}
+        self._requests = {name: request for name, request in self._requests.items() if name in self}
 
     def _replaces(self, request: Any, name: str, earlier: Any) -> bool:
         """Return whether process ``name``, of an ``earlier`` request, is one of the same browser with a closed page."""

@@ -111,7 +111,7 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    yield from _output.draw(objective.city, objective.metric, found, out)
+    yield from _output.draw_deployments(objective.city, objective.metric, found, out)
     space, metric, capacity = objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     queue = capacity == "queue"

@@ -20,9 +20,18 @@ from ._charts import has_map
 from ._panel import Panel
 from ._report import report
 from ._tabs import Workbench
-from ._uploads import Files, Opened, OwnCity, base_name, check_size, city_from_uploads, in_controls, summary
-from ._uploads import opened as opened_model
-from ._widgets import Done, add_class, button, complaint, control, download, fold, lines, png, seed_input, table
+from ._uploads import (
+    CityForm,
+    Files,
+    OpenedCity,
+    base_name,
+    check_size,
+    city_from_uploads,
+    city_of_model,
+    in_controls,
+    summary,
+)
+from ._widgets import Success, add_class, button, control, download, explain, group, lines, png, seed_input, table
 
 if TYPE_CHECKING:
     from ..errors._types import PathLike
@@ -171,7 +180,7 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
-        self.form = OwnCity(self._read, self._reread)
+        self.form = CityForm(self._read, self._reread)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
         opening = Files(description="Open", tooltip="Open a project that was saved", accept=".zip")
@@ -198,7 +207,7 @@ class _Dashboard(Panel):
         bar = [at[name] for name in ("city", "open", "save", "report", "share")]
         bar = [HTML("<h1>Where should the units wait?</h1>"), *bar, self.outputs["project"]]
         bar = add_class(HBox(bar), "emsopt-bar")
-        self.group = fold("City", [at["sites_count"], at["seed"], self.form])
+        self.group = group("City", [at["sites_count"], at["seed"], self.form])
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
@@ -220,7 +229,7 @@ class _Dashboard(Panel):
             if project is not None:
                 raise
             self._choose()
-            self.message.say(complaint(error))
+            self.message.say(explain(error))
 
     def _choose(self) -> str:
         """Show the chosen city; return a text for the message line."""
@@ -229,17 +238,17 @@ class _Dashboard(Panel):
         chosen, sites = self.at.city, self.at.sites_count
         self._show_group(chosen)
         if chosen == UPLOAD:
-            return Done("Choose files, then press Read files. Until then the previous city stays.")
+            return Success("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == PROJECT:
-            opened = Opened.of(self.project)
+            opened = OpenedCity.of(self.project)
         elif chosen == ST_PAUL:
-            opened = Opened(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
+            opened = OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
-            opened = opened_model(build(*datasets.practice_calls(), settings), dataset="practice")
+            opened = city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
-            opened = Opened(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
+            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
         self._show(opened)
         return ""
 
@@ -260,14 +269,16 @@ class _Dashboard(Panel):
         """Show the city of the last uploaded files under the current options."""
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
-        self.form.tell(opened)
+        self.form.show_found(opened)
         city, checks = opened.city, opened.log.checks if opened.log else ()
         head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
         said = " ".join([head, *map(in_controls, opened.said)])
         wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
-        return f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Done(said)
+        return (
+            f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Success(said)
+        )
 
-    def _show(self, opened: Opened, path: Path | None = None) -> None:
+    def _show(self, opened: OpenedCity, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""
         self.path = None  # stays so if the city cannot be shown
         before = self.place.children
@@ -299,7 +310,7 @@ class _Dashboard(Panel):
     # -- projects -----------------------------------------------------------------------------------------------------
 
     def _show_project(self, project: Project, path: Path | None = None) -> None:
-        self._show(Opened.of(project), path)
+        self._show(OpenedCity.of(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
         city = self.controls["city"]
         self.quiet = True  # the project is shown already
@@ -321,7 +332,7 @@ class _Dashboard(Panel):
         name = base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
-        return Done(f"Opened {name}, saved by emsopt {project.version}.")
+        return Success(f"Opened {name}, saved by emsopt {project.version}.")
 
     def _save(self) -> str:
         """Save the project to the file opened at the start, with a link to a copy; without one, download it."""
@@ -334,7 +345,7 @@ class _Dashboard(Panel):
             return self._download(*file)
         self.show(project=download(file[0], file[-1], file[1]))
         project.save(self.path)
-        return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
+        return Success(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
         """Download the report."""
@@ -356,7 +367,7 @@ class _Dashboard(Panel):
         """Download a file and show a link to it; return a message that ends with ``hint``."""
         self.show(project=download(name, kind, content))
         self.browser.download(name, kind, content)
-        return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
+        return Success(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     # -- scenarios ----------------------------------------------------------------------------------------------------
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from ..evaluators.enumeration import Enumeration
     from ..planning import Model
-    from ._uploads import Opened
+    from ._uploads import OpenedCity
 
-QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
-PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
+MOST_TO_ENUMERATE = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
+P_MEDIAN_SECONDS = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
 SEED = 1  # of simulations: the same calls for all, so that differences are precise
 SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
-ROOM = 20  # most units at one station, if there may be several, for the number fields
+MOST_AT_SITE = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 BEST, MEDIAN = ("optimum", "best found"), "p-median"
 
@@ -59,7 +59,7 @@ class Deployments(OwnPanel):
     ``reopen`` is called when stations are to hold one unit or several: it replaces the panel by a new one.
     """
 
-    def __init__(self, opened: Opened, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
+    def __init__(self, opened: OpenedCity, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
         self.opened, self.today, self.follows, self.quiet = opened, opened.today, "", True
         self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
         self.medians: dict[Any, tuple[int, ...]] = {}
@@ -70,7 +70,7 @@ class Deployments(OwnPanel):
         several = several or (opened.log is not None and opened.log.settings.colocate)
         several = bool(opened.settings.get("colocation", several))
         controls = self._controls(opened.city, several, reopen)
-        super().__init__(opened.city, controls, outputs, ROOM if several else 1)
+        super().__init__(opened.city, controls, outputs, MOST_AT_SITE if several else 1)
 
     def _controls(self, city: City, several: bool, reopen: Callable[[], object]) -> dict[str, Any]:
         most = city.n_sites
@@ -95,11 +95,11 @@ class Deployments(OwnPanel):
             "closed": control(SelectMultiple, (), "Close", f"{close}; Ctrl+click for several", **boxes),
             "keep": button("Yours is today's", "Compare with your deployment from now on", self.set_today),
             "count": control(IntSlider, 5, "Alternatives", listed, (1, 20)),
-            "moves": control(IntSlider, 1, "Moves at once", between, (0, 5), self.later),
-            "hold_out": control(BoundedIntText, held, "Days held out", tested, limits, self.later),
+            "moves": control(IntSlider, 1, "Moves at once", between, (0, 5), self.keep_message),
+            "hold_out": control(BoundedIntText, held, "Days held out", tested, limits, self.keep_message),
         }
 
-    def later(self) -> None:
+    def keep_message(self) -> None:
         """Do nothing but keep the message, as the action of fields that are read when a button is pressed."""
         self.message.times += 1
 
@@ -125,7 +125,7 @@ class Deployments(OwnPanel):
 
     def space(self, settings: SearchSettings) -> DeploymentSpace:
         """Return the space of allowed deployments under these settings."""
-        city, room = self.city.scaled(settings.load), ROOM if settings.colocation else False
+        city, room = self.city.scaled(settings.load), MOST_AT_SITE if settings.colocation else False
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
@@ -137,8 +137,8 @@ class Deployments(OwnPanel):
         """Return the sites of the p-median, and the enumeration of all deployments, None if that takes long."""
         space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
         if settings not in self.medians:
-            self.medians[settings] = tuple(p_median(space.city, space, time_limit=PATIENCE).sites.tolist())
-        quick = space.count * space.city.n_atoms * space.units <= QUICK
+            self.medians[settings] = tuple(p_median(space.city, space, time_limit=P_MEDIAN_SECONDS).sites.tolist())
+        quick = space.count * space.city.n_atoms * space.units <= MOST_TO_ENUMERATE
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
     def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
@@ -150,7 +150,7 @@ class Deployments(OwnPanel):
         options = SIMULATED if evaluator == "simulation" else {}
         return evaluate(self.city.scaled(load), list(sites), evaluator, capacity=capacity, **options)
 
-    def known(self) -> dict[str, tuple[int, ...]]:
+    def known_deployments(self) -> dict[str, tuple[int, ...]]:
         best, _, name = self.best()
         found = {} if best is None else {name: best}
         found[MEDIAN] = self.solve(self.search_settings)[0]
@@ -158,19 +158,19 @@ class Deployments(OwnPanel):
 
     def take(self, name: str) -> None:
         """Replace the user's deployment by a known one, which then follows the fleet size."""
-        known = self.known()
+        known = self.known_deployments()
         found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
         if found is None:
             raise InputError("there is no optimum yet: press Search thoroughly first.")
         super().take(found)
         self.follows = name
 
-    def press(self, places: Sequence[int]) -> None:
-        self.sites.press(places, self.at.units - len(self.sites.chosen))
+    def click(self, places: Sequence[int]) -> None:
+        self.sites.toggle(places, self.at.units - len(self.sites.chosen))
 
-    def moved(self) -> None:
+    def on_move(self) -> None:
         self.follows = ""
-        super().moved()
+        super().on_move()
 
     def set_today(self) -> None:
         """Store the user's deployment as today's, and compare with it."""
@@ -185,7 +185,7 @@ class Deployments(OwnPanel):
         if self.quiet:
             return
         try:
-            known = self.known()
+            known = self.known_deployments()
         except InputError:
             self.respond()  # shows the error
             return
@@ -194,7 +194,7 @@ class Deployments(OwnPanel):
             return
         best, units = next(iter(known.values())), self.at.units
         kept = sorted(self.sites.chosen, key=lambda site: site not in best)[:units]
-        self.sites.take([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
+        self.sites.set_units([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
     def base(self, answer: Mapping[str, object]) -> str:
         """Return the name of the baseline of gains: the chosen one if ``answer`` has it, else the p-median or today."""

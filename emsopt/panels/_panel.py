@@ -150,7 +150,7 @@ class SteppedPanel(Panel):
     """
 
     def __init__(
-        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], enough: str, view: LiveMap | None = None
+        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], end_message: str, view: LiveMap | None = None
     ) -> None:
         controls |= {
             "seed": seed_input(rng, "Seed of all random choices; changing it restarts the method", self.restart),
@@ -159,7 +159,7 @@ class SteppedPanel(Panel):
             "restart": button("Restart", "Forget all evaluations and start again", self.restart),
         }
         super().__init__(controls, outputs, view)
-        self.enough = enough
+        self.end_message = end_message
 
     def begin(self) -> None:
         """Forget all evaluations and start again."""
@@ -188,7 +188,7 @@ class SteppedPanel(Panel):
                 self.step()
         finally:
             self.refresh()
-        return self.enough if self.finished() else ""
+        return self.end_message if self.finished() else ""
 
 
 # -- about a city -------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ class CityPanel(Panel):
         super().__init__(controls, outputs, self.view)
 
     @property
-    def place(self) -> City:
+    def chosen_city(self) -> City:
         """The city with the chosen demand."""
         return with_demand(self.city, getattr(self.at, "demand", ""))
 
@@ -300,25 +300,25 @@ class OwnPanel(CityPanel):
     """
 
     def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
-        self.sites = SiteInputs(city.site_names, self.moved, room=[room] * city.n_sites)
+        self.sites = SiteInputs(city.site_names, self.on_move, room=[room] * city.n_sites)
         for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
             controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
-        super().__init__(city, controls, outputs, edit="yours", clicked=self.press)
+        super().__init__(city, controls, outputs, edit="yours", clicked=self.click)
         self.refs["sites"] = self.sites.fields
 
-    def known(self) -> dict[str, tuple[int, ...]]:
+    def known_deployments(self) -> dict[str, tuple[int, ...]]:
         """Return the sites of known deployments by name, such as "optimum" (or "best found") and "p-median"."""
         raise NotImplementedError
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by that of `known` with this name."""
-        self.sites.take(self.known()[name])
+        """Replace the user's deployment by that of `known_deployments` with this name."""
+        self.sites.set_units(self.known_deployments()[name])
 
-    def press(self, places: Sequence[int]) -> None:
+    def click(self, places: Sequence[int]) -> None:
         """Respond to a click on the sites at a place of the map."""
-        self.sites.press(places)
+        self.sites.toggle(places)
 
-    def moved(self) -> None:
+    def on_move(self) -> None:
         """Respond to a change of the user's deployment."""
         self.respond()
 
@@ -326,4 +326,4 @@ class OwnPanel(CityPanel):
         """Return the deployments to compare, by name; raise if the user has placed no unit."""
         if not self.sites.chosen:
             raise InputError("no site is ticked: tick at least one.")
-        return {"yours": self.sites.chosen, **self.known()}
+        return {"yours": self.sites.chosen, **self.known_deployments()}

@@ -56,7 +56,7 @@ def report(bench: Workbench) -> str:
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
         parts.append(image(lambda figure: plots.deployments(plain, pair, figure), f"Map of {' and '.join(pair)}", 120))
     caption = f"{city.total_rate:.3g} calls per hour."
-    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, interval=interval)
+    figures = "<h2>Figures</h2>" + _charts.figures_table(caption, named, at.threshold, baseline=base, interval=interval)
     if interval is None:
         figures += lines("How sure these gains are was not examined.")
     if best is not None:
@@ -67,7 +67,7 @@ def report(bench: Workbench) -> str:
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data.")]
-    parts += [f"<p class='small'>Made with: {escape(_charts.in_one_line(bench.made_with()))}.</p>"]
+    parts += [f"<p class='small'>Made with: {escape(_charts.join_values(bench.made_with()))}.</p>"]
     return document(city.name, STYLE, "".join(parts))
 
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from ipywidgets import HTML, HBox
 
-from ..calls.recorded import in_words, recorded_responses
+from ..calls.recorded import late_sentences, recorded_responses
 from ..errors import InputError
 from ..planning import Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
-from ._charts import signed
+from ._charts import format_signed
 from ._deployments import BEST
 from ._uploads import in_controls
-from ._widgets import Done, Job, Message, download, lines
+from ._widgets import Job, Message, Success, download, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +35,8 @@ NO_LOG = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
     "in a project."
 )
-ON_DATA = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
-FIRST = ("comparison", "back_test", "recorded")  # shown before all others
+DATA_RESULTS = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
+LEADING = ("comparison", "back_test", "recorded")  # shown before all others
 
 
 class Trust:
@@ -47,7 +47,7 @@ class Trust:
     """
 
     def __init__(self, bench: Deployments) -> None:
-        self.bench, self.results = bench, [_with_controls(result) for result in bench.opened.results]
+        self.bench, self.results = bench, [_name_controls(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, BackTest | InputError | None] = None, None
@@ -79,23 +79,23 @@ class Trust:
 
     def show(self) -> None:
         """Show all results: findings on the left, the sources of the city on the right."""
-        about = _charts.in_one_line(self.bench.opened.about)
+        about = _charts.join_values(self.bench.opened.about)
         made = lines(
             self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
         )
         told = {result.kind: result for result in self.results}
         self.plan.value = _charts.results_html(filter(None, [told.pop("plan", None)]))
-        data = made + _charts.results_html(told.pop(kind) for kind in ON_DATA if kind in told)
-        found = _charts.results_html(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
+        data = made + _charts.results_html(told.pop(kind) for kind in DATA_RESULTS if kind in told)
+        found = _charts.results_html(sorted(told.values(), key=lambda each: (*LEADING, each.kind).index(each.kind)))
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
         self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
     def store(self, result: Result) -> None:
         """Store and show a result, which replaces an earlier one of its kind."""
-        self.results = [each for each in self.results if each.kind != result.kind] + [_with_controls(result)]
+        self.results = [each for each in self.results if each.kind != result.kind] + [_name_controls(result)]
         self.show()
 
-    def record(self) -> None:
+    def store_recorded(self) -> None:
         """Store the comparison of today's recorded and modelled responses, once per settings, if there is a log."""
         bench, at = self.bench, self.bench.at
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
@@ -109,7 +109,7 @@ class Trust:
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
         table = advice.cells(steps.compare_recorded(model, {"today": e}, at.threshold))
-        self.store(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
+        self.store(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
@@ -129,8 +129,8 @@ class Trust:
             if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
                 mean, low, high = (scale * value for value in gain)
                 shown = scale * steps.gain_of(self.bench.city, self.bench.metric, answer[base], e)
-                cells[name] = f"{signed(low, 2)} to {signed(high, 2)}"
-                cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
+                cells[name] = f"{format_signed(low, 2)} to {format_signed(high, 2)}"
+                cells[name] += "" if low <= shown <= high else f", mean {format_signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
     def model(self) -> Model:
@@ -139,10 +139,10 @@ class Trust:
             raise InputError(NO_LOG)
         return model
 
-    def test_of(self, model: Model) -> BackTest | InputError:
+    def back_test_of(self, model: Model) -> BackTest | InputError:
         """Return the back-test of a model, or the error that says why there is none; the last one is cached."""
-        if self.last_test[0] != _tested(model):
-            self.last_test = _tested(model), steps.try_back_test(model)
+        if self.last_test[0] != _test_key(model):
+            self.last_test = _test_key(model), steps.try_back_test(model)
         assert self.last_test[1] is not None
         return self.last_test[1]
 
@@ -150,7 +150,7 @@ class Trust:
         """Return a text on why the log does not allow advice on ``units`` units; empty if it does or is unknown."""
         if (model := self.bench.model) is None:
             return ""
-        tested = self.last_test[1] if self.last_test[0] == _tested(model) else None
+        tested = self.last_test[1] if self.last_test[0] == _test_key(model) else None
         why = steps.reasons_against(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
@@ -161,14 +161,14 @@ class Trust:
         model = self.model()
 
         def work() -> str:
-            report = self.test_of(model)
+            report = self.back_test_of(model)
             if isinstance(report, InputError):
                 raise report
             title = f"Back-test: the last {model.settings.hold_out} days predicted from the others"
             title += f" ({report.calls:,} calls)"
             self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
-            return Done(report.verdict[0]) if report.usable("mean") else report.verdict[0]
+            return Success(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
         return work
 
@@ -187,7 +187,7 @@ class Trust:
         keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
 
         def work() -> str:
-            found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].tell)
+            found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].show_progress)
             table = found.to_frame().astype(float)
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
@@ -200,7 +200,7 @@ class Trust:
             self.store(Result("comparison", title, found.sentences, table, (note,)))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
-            return Done(f"Compared: {said}")
+            return Success(f"Compared: {said}")
 
         return work
 
@@ -223,24 +223,24 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(model, self.test_of(model), space.units)
-            plan = steps.plan_day(*given, model=model, load=now.load, progress=self.jobs["plan"].tell)
+                steps.stop_if_not_allowed(model, self.back_test_of(model), space.units)
+            plan = steps.plan_day(*given, model=model, load=now.load, progress=self.jobs["plan"].show_progress)
             sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
             self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
-                return Done("Planned the day: see the tab Day plan.")
-            return Done(plan.verdict) if plan.held_out.worth_it else plan.verdict
+                return Success("Planned the day: see the tab Day plan.")
+            return Success(plan.verdict) if plan.held_out.worth_it else plan.verdict
 
         return work
 
 
-def _tested(model: Model) -> tuple[Any, ...]:
+def _test_key(model: Model) -> tuple[Any, ...]:
     """Return the settings on which the back-test of a model depends: days held out and today's deployment."""
     return model.settings.hold_out, None if model.today is None else tuple(model.today.tolist())
 
 
-def _with_controls(result: Result) -> Result:
+def _name_controls(result: Result) -> Result:
     """Return a result with the page's controls in place of Python arguments in its sentences."""
     return replace(result, said=tuple(map(in_controls, result.said)))

@@ -32,7 +32,7 @@ TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
-UNTOLD = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
+LEAST_ESTIMATED_S = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
@@ -123,7 +123,7 @@ class SiteInputs(widgets.GridBox):
         """The deployment entered: one site index per unit, in ascending order."""
         return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
 
-    def take(self, sites: Iterable[int]) -> None:
+    def set_units(self, sites: Iterable[int]) -> None:
         """Place one unit for each index in ``sites``, and remove all others except those that a site must keep."""
         counts = np.bincount(np.array([*sites], dtype=int), minlength=len(self.fields))
         self._quiet = True
@@ -134,7 +134,7 @@ class SiteInputs(widgets.GridBox):
             self._quiet = False
         self._changed()
 
-    def press(self, places: Sequence[int], left: int = 0) -> None:
+    def toggle(self, places: Sequence[int], left: int = 0) -> None:
         """Add a unit at one of these sites, or remove all their units.
 
         With checkboxes, a unit is added if a site is empty. Where sites hold several units, one is added if a site is
@@ -144,9 +144,9 @@ class SiteInputs(widgets.GridBox):
         few = min(places, key=chosen.count)
         several = not isinstance(self.fields[few], widgets.Checkbox)
         if chosen.count(few) == 0 or (several and left > 0 and chosen.count(few) < self.fields[few].max):
-            self.take([*chosen, few])
+            self.set_units([*chosen, few])
         elif kept := [site for site in chosen if site not in places]:
-            self.take(kept)
+            self.set_units(kept)
 
 
 class Bar(widgets.FloatProgress):
@@ -157,7 +157,7 @@ class Bar(widgets.FloatProgress):
         style = {"description_width": "initial"}
         super().__init__(value=0.0, min=0.0, max=1.0, description=label, style=style, layout={"visibility": "hidden"})
 
-    def tell(self, done: int, total: int) -> None:
+    def show_progress(self, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` steps are done, and after a while the remaining time."""
         share, passed = done / max(total, 1), monotonic() - self.since
         if share < self.share:  # another part of the work has begun
@@ -165,7 +165,7 @@ class Bar(widgets.FloatProgress):
         self.value = self.share = share
         left = passed * (1 / share - 1) if share else 0.0
         told = f"{left / 60:.0f} min" if left > 90 else f"{5 * np.ceil(left / 5):.0f} s"
-        self.description = f"{self.label}, about {told} left" if passed > UNTOLD and left else self.label
+        self.description = f"{self.label}, about {told} left" if passed > LEAST_ESTIMATED_S and left else self.label
 
     def __enter__(self) -> None:
         self.since, self.share, self.value, self.description = monotonic(), 0.0, 0.0, self.label
@@ -183,7 +183,7 @@ class Job(widgets.HBox):
     """A button that starts work in a background thread, a button that cancels it, and a progress bar.
 
     Work cannot start again before it has ended. ``prepare`` is called in the panel's thread and returns the work, a
-    function without arguments, which must call `tell` often and may return a text for ``message``.
+    function without arguments, which must call `show_progress` often and may return a text for ``message``.
     """
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
@@ -210,21 +210,21 @@ class Job(widgets.HBox):
         """Do the work; return a text on how it ended."""
         try:
             with self.bar:
-                _give_way()
+                _lower_priority()
                 return work()
         except _Cancelled:
             return "Cancelled. The previous result stays."
         finally:
             self.start.disabled, self.cancel.disabled = False, True
 
-    def tell(self, done: int, total: int) -> None:
+    def show_progress(self, done: int, total: int) -> None:
         """Show how much of the work is done; raise, which ends the work, if it was cancelled."""
         if self._stop.is_set():
             raise _Cancelled
-        self.bar.tell(done, total)
+        self.bar.show_progress(done, total)
 
     def stop(self) -> None:
-        """Ask the work to end, which it does when it next calls `tell`."""
+        """Ask the work to end, which it does when it next calls `show_progress`."""
         self._stop.set()
         self.cancel.disabled, self.bar.description = True, "Cancelling after this step"
 
@@ -234,7 +234,7 @@ class Job(widgets.HBox):
             self._thread.join(seconds)
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     """On Linux, lower the priority of this thread and of those it starts, so that panels stay responsive."""
     if sys.platform == "linux":
         with suppress(OSError):  # a container may forbid it
@@ -245,7 +245,7 @@ def _give_way() -> None:
 # -- groups and tabs ----------------------------------------------------------------------------------------------
 
 
-def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
+def group(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
     """Return a group of widgets below a button that shows and hides them in the browser."""
     head = widgets.ToggleButton(opened, description=title, tooltip=f"Show or hide: {title}")
     body = add_class(widgets.VBox(children), "emsopt-body")
@@ -264,8 +264,8 @@ class Tabs(widgets.VBox):
         self.sheets = [add_class(widgets.VBox(content), "emsopt-sheet") for content in sheets.values()]
         super().__init__([self.buttons, *self.sheets])
         self.add_class("emsopt-tabs")
-        self._turn()
-        self.buttons.observe(self._turn, "index")
+        self._show_sheet()
+        self.buttons.observe(self._show_sheet, "index")
         self.buttons.observe(lambda _: chosen(), "index")
 
     @property
@@ -273,7 +273,7 @@ class Tabs(widgets.VBox):
         """The title of the sheet shown."""
         return str(self.buttons.value)
 
-    def _turn(self, _: object = None) -> None:
+    def _show_sheet(self, _: object = None) -> None:
         for k, sheet in enumerate(self.sheets):
             sheet.layout.display = "" if k == self.buttons.index else "none"
 
@@ -288,18 +288,18 @@ def add_class(widget: Any, *names: str) -> Any:
 # -- messages -----------------------------------------------------------------------------------------------------
 
 
-class Done(str):
+class Success(str):
     """A message about success, which `Message.say` shows in another colour than warnings."""
 
 
-LOOKS = {
+MESSAGE_STYLES = {
     True: "border-left:4px solid #1a7f37;background:#e9f6ec",
     False: "border-left:4px solid #b35900;background:#fff4e5",
 }
 
 
 class Message(widgets.HTML):
-    """A line for errors, remarks and success (`Done`), which screen readers announce.
+    """A line for errors, remarks and success (`Success`), which screen readers announce.
 
     ``times`` counts the calls of `say`; ``words`` converts errors to text, with names of controls for arguments.
     """
@@ -310,13 +310,13 @@ class Message(widgets.HTML):
 
     def say(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
-        style = f"padding:0.3em 0.7em;{LOOKS[isinstance(text, Done)]};color:#222;max-width:56em"
+        style = f"padding:0.3em 0.7em;{MESSAGE_STYLES[isinstance(text, Success)]};color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
 
-def complaint(error: Exception, words: Callable[[object], str] = str) -> str:
+def explain(error: Exception, words: Callable[[object], str] = str) -> str:
     """Return the message for an error, as text by ``words``; other errors than EmsoptError are logged."""
     if isinstance(error, EmsoptError):
         text = words(error)  # a leading name, such as calls.csv, is not capitalised
@@ -345,7 +345,7 @@ def guard(
             remark = action() or ""
             remark = remark if isinstance(remark, str) else str(remark)
         except Exception as error:  # noqa: BLE001 - the panel shows every error
-            remark = complaint(error, message.words)
+            remark = explain(error, message.words)
             guard(message, otherwise)()
         if remark or message.times == before:
             message.say(remark)

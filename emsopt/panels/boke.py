@@ -31,7 +31,7 @@ from ._widgets import control, image, table
 if TYPE_CHECKING:
     from ..errors._types import FloatArray, Rng
 
-FIRST, MOST = 5, 60  # number of initial points, and largest number of points
+N_INITIAL, MOST_POINTS = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
 EXPLANATION = (
     "Top: the regression with its band, and the points. Middle: the density of the points. Bottom: the acquisition "
@@ -101,8 +101,8 @@ class _BokePanel(SteppedPanel):
             "kernel": control(Dropdown, "gaussian", "Kernel", "Kernel of regression and density", options=kernels),
             "inputs": control(Dropdown, numbers[0], "Inputs", inputs, action=self.restart, options=numbers),
         }
-        enough = f"All {MOST} points that this panel allows are evaluated."
-        super().__init__(controls, rng, ("picture", "figures"), enough)
+        end_message = f"All {MOST_POINTS} points that this panel allows are evaluated."
+        super().__init__(controls, rng, ("picture", "figures"), end_message)
         self.refs["told"] = lambda: np.array(self.told)
         self.begin()
         rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | figures || picture"
@@ -115,11 +115,11 @@ class _BokePanel(SteppedPanel):
         return self.functions[self.at.inputs]
 
     def begin(self) -> None:
-        """Forget all evaluations and evaluate a Latin hypercube of `FIRST` points."""
+        """Forget all evaluations and evaluate a Latin hypercube of `N_INITIAL` points."""
         self.draws = np.random.default_rng(self.at.seed)
         low, high = self.f.bounds.T
         self.told.clear()
-        columns = [(self.draws.permutation(FIRST) + self.draws.random(FIRST)) / FIRST for _ in low]
+        columns = [(self.draws.permutation(N_INITIAL) + self.draws.random(N_INITIAL)) / N_INITIAL for _ in low]
         for x in low + (high - low) * np.column_stack(columns):
             self._evaluate(x)
 
@@ -131,7 +131,7 @@ class _BokePanel(SteppedPanel):
         self.told.append((*x.tolist(), float(self.f.exact(x) + self.f.noise_sd * self.draws.standard_normal())))
 
     def finished(self) -> bool:
-        return len(self.told) >= MOST
+        return len(self.told) >= MOST_POINTS
 
     def _method(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""

@@ -74,13 +74,13 @@ class _DeploymentPanel(OwnPanel):
         self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_search)
         self.search(city, units)  # raises at once if the fleet does not fit
         law, calls = "Distribution of service times", "How many calls to simulate"
-        fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.moved)
-        controls = demand_choice(city, self.moved) | {
+        fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.on_move)
+        controls = demand_choice(city, self.on_move) | {
             "units": fleet,
-            "clear": button("Clear", "Untick all sites", lambda: self.sites.take(())),
+            "clear": button("Clear", "Untick all sites", lambda: self.sites.set_units(())),
             "threshold": threshold_slider(),
-            "service": control(Dropdown, "exponential", "Service times", law, (), self.moved, options=list(LAWS)),
-            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.moved, options=CALLS),
+            "service": control(Dropdown, "exponential", "Service times", law, (), self.on_move, options=list(LAWS)),
+            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.on_move, options=CALLS),
             "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
         }
         super().__init__(city, controls, ("figures", "simulation"))
@@ -89,10 +89,10 @@ class _DeploymentPanel(OwnPanel):
         self.arrange("A deployment of your own", EXPLANATION, rows, sites=self.sites)
         self.take("p-median")
 
-    def known(self) -> dict[str, tuple[int, ...]]:
-        return self.search(self.place, self.at.units)[0]
+    def known_deployments(self) -> dict[str, tuple[int, ...]]:
+        return self.search(self.chosen_city, self.at.units)[0]
 
-    def moved(self) -> None:
+    def on_move(self) -> None:
         self.show(simulation="")  # its figures are out of date
         self.respond()
 
@@ -101,14 +101,16 @@ class _DeploymentPanel(OwnPanel):
         deployments = self.deployments()
         quick = max(map(len, deployments.values())) <= EXACT_UP_TO
         models = ("exact", "approximate") if quick else ("approximate",)
-        return {model: {name: self.solve(self.place, x, model) for name, x in deployments.items()} for model in models}
+        return {
+            model: {name: self.solve(self.chosen_city, x, model) for name, x in deployments.items()} for model in models
+        }
 
     def draw(self, answer: dict[str, dict[str, Evaluation]]) -> str:
-        city, best = self.place, next(iter(answer.values()))
+        city, best = self.chosen_city, next(iter(answer.values()))
         means = {f", {model}": evaluations.values() for model, evaluations in answer.items()}
         message = self.search(city, self.at.units)[1]
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {message}."
-        self.show(figures=_charts.figures(caption, best, self.at.threshold, means))
+        self.show(figures=_charts.figures_table(caption, best, self.at.threshold, means))
         self.view.show(city, best)
         return self._remark()
 
@@ -122,7 +124,7 @@ class _DeploymentPanel(OwnPanel):
         deployments = self.deployments()
         law, cv = LAWS[self.at.service]
         options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
-        results = [simulate(self.place, sites, **options) for sites in deployments.values()]
+        results = [simulate(self.chosen_city, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
         rows = {
             "mean response (min)": [f"{result.mean_response:.3f}" for result in results],
@@ -194,7 +196,7 @@ class _LoadPanel(CityPanel):
 
     def compute(self) -> tuple[City, dict[str, Evaluation], float]:
         at = self.at
-        return self.solve(self.place, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
+        return self.solve(self.chosen_city, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
 
     def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
         city, evaluations, bound = answer
@@ -204,7 +206,7 @@ class _LoadPanel(CityPanel):
         at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
         where = f"Best found, units at: {_charts.units_at(city, best)}."
         said = lines(f"{_change(city, best, median)} {at_least}", where)
-        self.show(figures=_charts.figures(caption, evaluations, self.at.threshold) + said)
+        self.show(figures=_charts.figures_table(caption, evaluations, self.at.threshold) + said)
         self.view.show(city, evaluations)
         return self.evaluator(units)[1]
 

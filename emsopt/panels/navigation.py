@@ -130,7 +130,7 @@ class _NavigationPanel(Panel):
             prior = self.prior(lengthscale=at.lengthscale, noise_sd=at.noise)
             options = {"horizon": at.horizon, "rng": at.seed, "closed": closed, "prior": prior}
             with self.bar:
-                latest = bandits.run(self.net, *self.route, policy, progress=self.bar.tell, **options)
+                latest = bandits.run(self.net, *self.route, policy, progress=self.bar.show_progress, **options)
             latest = replace(latest, regression=None)  # a posterior takes 8 n² bytes
         self.settings, self.runs = settings, {**runs, title: latest}
         return self.runs

@@ -91,12 +91,12 @@ class _OptimizerPanel(SteppedPanel):
         own, other = "Evaluate your deployment for the method", "Optimizer; choosing another one starts again"
         controls = {
             "method": control(Dropdown, "gp-pm", "Method", other, action=self.restart, options=list(METHODS)),
-            "take": button("Take the best so far", best, lambda: sites.take(self.trace.optimizer.best[0])),
-            "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.take(())),
+            "take": button("Take the best so far", best, lambda: sites.set_units(self.trace.optimizer.best[0])),
+            "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.set_units(())),
             "evaluate": button("Evaluate", own, self._evaluate, slow=True),
         }
-        outputs, enough = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
-        super().__init__(controls, rng, outputs, enough, MapView(city))
+        outputs, end_message = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
+        super().__init__(controls, rng, outputs, end_message, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
         self.begin()
         row = [self.refs[name] for name in ("take", "clear", "evaluate", "placed")]
@@ -118,7 +118,7 @@ class _OptimizerPanel(SteppedPanel):
         return self.trace.optimizer.exhausted
 
     def unavailable(self) -> set[str]:
-        return super().unavailable() | ({"take"} if self.trace.facts.empty else set())
+        return super().unavailable() | ({"take"} if self.trace.history.empty else set())
 
     def _evaluate(self) -> None:
         """Evaluate the user's deployment."""
@@ -135,11 +135,11 @@ class _OptimizerPanel(SteppedPanel):
     def _show_message(self) -> None:
         """Show a sentence on the result of the last evaluation."""
         style = "margin:0.4em 0;line-height:1.4;font-size:110%;font-weight:600;max-width:56em"
-        text = escape(sentence(self.trace.facts, self.objective.metric))
+        text = escape(describe_evaluation(self.trace.history, self.objective.metric))
         self.show(said=f"<p role='status' style='{style}'>{text}</p>")
 
     def compute(self) -> pd.DataFrame:
-        return self.trace.facts
+        return self.trace.history
 
     def draw(self, answer: pd.DataFrame) -> None:
         optimizer, city, metric = self.trace.optimizer, self.objective.city, self.objective.metric
@@ -149,7 +149,7 @@ class _OptimizerPanel(SteppedPanel):
             if hasattr(optimizer, "acquisition") or isinstance(optimizer, SparBL):
                 self.show(predictions=_predictions(answer, metric), thoughts=_model_table(optimizer, metric))
             self.show(convergence=_convergence(answer, metric), edges=_edges(answer), where=_where(self.trace, city))
-            shown = {"evaluated last": self.trace.asked, "best so far": optimizer.best[0]}
+            shown = {"evaluated last": self.trace.last_sites, "best so far": optimizer.best[0]}
             self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
         self._count()
         self._show_message()
@@ -157,21 +157,21 @@ class _OptimizerPanel(SteppedPanel):
 
 def _where(trace: Trace, city: City) -> str:
     """Return text on where the units of the deployments on the map stand, and on the trust region, as HTML."""
-    texts = [f"Evaluated last, units at: {units_at(city, trace.asked)}."]
+    texts = [f"Evaluated last, units at: {units_at(city, trace.last_sites)}."]
     if trace.centre is not None:
-        texts.append(away_from_centre(city, trace.asked, trace.centre, trace.edge))
+        texts.append(describe_moves(city, trace.last_sites, trace.centre, trace.edge))
     return lines(*texts, f"Best so far, units at: {units_at(city, trace.optimizer.best[0])}.")
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
 
 
-def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
+def _points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -> None:
     """Mark evaluations at (x, y): hollow circles if initial and random, filled if proposed, diamonds if the user's."""
     kinds = {
-        "initial, random": (facts.initial, {"marker": "o", "markerfacecolor": "white"}),
-        "proposed": (~facts.initial & ~facts.own, {"marker": "o"}),
-        "your own": (facts.own, {"marker": "D", "color": RED}),
+        "initial, random": (history.initial, {"marker": "o", "markerfacecolor": "white"}),
+        "proposed": (~history.initial & ~history.own, {"marker": "o"}),
+        "your own": (history.own, {"marker": "D", "color": RED}),
     }
     for label, (which, looks) in kinds.items():
         if which.any():
@@ -179,27 +179,27 @@ def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
             axes.plot(x[which], y[which], label=label, **style)
 
 
-def _convergence(facts: pd.DataFrame, metric: Metric) -> str:
+def _convergence(history: pd.DataFrame, metric: Metric) -> str:
     """Return a picture of the values and the best so far over evaluations, as HTML."""
-    factor, unit, digits, label = measure(metric)
-    value, best = factor * facts.value, factor * facts.best
+    factor, unit, digits, label = metric_format(metric)
+    value, best = factor * history.value, factor * history.best
 
     def draw(axes: Any) -> None:
-        axes.step(facts.evaluation, best, where="post", color=GREEN, label="best so far")
-        _points(axes, facts.evaluation, value, facts)
+        axes.step(history.evaluation, best, where="post", color=GREEN, label="best so far")
+        _points(axes, history.evaluation, value, history)
         axes.set(xlabel="Evaluation", ylabel=label)
         whole_ticks(axes.xaxis)
         axes.legend(fontsize=9, loc="upper right")
 
-    at = facts.evaluation.iloc[int(facts.value.argmin())]
+    at = history.evaluation.iloc[int(history.value.argmin())]
     found = f"{best.iloc[-1]:.{digits}f}{unit}, found at evaluation {at}."
-    return picture(draw, "What was found", f"Values of {len(facts)} evaluations and the best: {found}")
+    return picture(draw, "What was found", f"Values of {len(history)} evaluations and the best: {found}")
 
 
-def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
+def _predictions(history: pd.DataFrame, metric: Metric) -> str:
     """Return a picture of the prediction made before each evaluation against the value found, as HTML."""
-    factor, *_, label = measure(metric)
-    known = facts[facts.expected.notna()]
+    factor, *_, label = metric_format(metric)
+    known = history[history.expected.notna()]
     if known.empty:
         return lines("No predictions yet: the method has no model.")
     drawn, parts = known.deviation.isna().all(), (known.value, known.expected, 2 * known.deviation.fillna(0))
@@ -222,9 +222,9 @@ def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
     return picture(draw, title, alt)
 
 
-def _edges(facts: pd.DataFrame) -> str:
+def _edges(history: pd.DataFrame) -> str:
     """Return a picture of the edge of the trust region (its largest Hamming distance) over evaluations, as HTML."""
-    known = facts[facts.edge.notna()]
+    known = history[history.edge.notna()]
     if known.empty:
         return ""
 
@@ -260,7 +260,7 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
             "of 0.7 doubles it. Faint: outside the trust region. The method may also move several units at once."
         )
     else:
-        factor, unit, *_ = measure(metric)
+        factor, unit, *_ = metric_format(metric)
         shares, faint = frame.value.abs() / max(high, -low, 1e-300), frame.value > 0
         texts = (factor * frame.value).map(f"{{:+.3g}}{unit}".format)
         caption = "Largest coefficients of the model sampled last. Faint: the feature raises the value."
@@ -281,7 +281,7 @@ class Trace:
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
         self.optimizer: Any = METHODS[method](objective, rng=rng)
-        self.asked: IntArray = np.empty(0, dtype=int)
+        self.last_sites: IntArray = np.empty(0, dtype=int)
         self.centre: IntArray | None = None
         self.edge = nan
         self._rows: list[tuple[object, ...]] = []
@@ -289,7 +289,7 @@ class Trace:
         self._intercept = nan
 
     @property
-    def facts(self) -> pd.DataFrame:
+    def history(self) -> pd.DataFrame:
         """One row per evaluation, with its number and the ``value`` of the objective; ``best`` is the smallest so far.
 
         ``expected`` and ``deviation`` are the mean and standard deviation of the value that the method predicted before
@@ -340,7 +340,7 @@ class Trace:
         """Evaluate a deployment, pass the value to the optimizer, and record its prediction."""
         optimizer, told = self.optimizer, len(self.optimizer.values)
         expected = self.expectation(sites)
-        self.asked = sites
+        self.last_sites = sites
         self.centre, self.edge, given_up = self._region()
         value = optimizer.objective(sites)
         optimizer.tell(sites, value)
@@ -386,7 +386,7 @@ def largest_coefficients(optimizer: Any) -> pd.DataFrame:
     return frame.sort_values("value", key=lambda values: -values.abs(), kind="stable", ignore_index=True)
 
 
-def measure(metric: Metric) -> tuple[int, str, int, str]:
+def metric_format(metric: Metric) -> tuple[int, str, int, str]:
     """Return how to display a metric's values: a factor, the unit, the number of digits and an axis label."""
     if metric == "mean_response":
         return 1, " min", 3, "Mean response (min)"
@@ -395,12 +395,12 @@ def measure(metric: Metric) -> tuple[int, str, int, str]:
     return 1, "", 4, "Mix of metrics" if isinstance(metric, Mapping) else metric_label(metric)
 
 
-def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
-    """Return a sentence on the last row of `Trace.facts`: its value, prediction and change of the trust region."""
-    if facts.empty:
+def describe_evaluation(history: pd.DataFrame, metric: Metric = "mean_response") -> str:
+    """Return a sentence on the last row of `Trace.history`: its value, prediction and change of the trust region."""
+    if history.empty:
         return "Nothing is evaluated yet."
-    factor, unit, digits, _ = measure(metric)
-    row, last = facts.iloc[-1], facts.iloc[-2] if len(facts) > 1 else None
+    factor, unit, digits, _ = metric_format(metric)
+    row, last = history.iloc[-1], history.iloc[-2] if len(history) > 1 else None
     who = ", your own" if row.own else ", of the random initial design" if row.initial else ""
     parts = [f"Evaluation {row.evaluation}{who}: {factor * row.value:.{digits}f}{unit}"]
     if last is not None:
@@ -426,7 +426,7 @@ def _compare_values(value: float, best: float) -> str:
 
 
 def _region(row: Any, before: float) -> str:
-    """Describe how the trust region changed in ``row`` of `Trace.facts`; ``before`` is its previous edge."""
+    """Describe how the trust region changed in ``row`` of `Trace.history`; ``before`` is its previous edge."""
     if row.restart:
         return f"the trust region was given up, and a new one starts with edge {row.edge:.3g}"
     if isnan(row.edge) or row.edge == before:
@@ -436,7 +436,7 @@ def _region(row: Any, before: float) -> str:
     return f"the edge of the trust region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
 
 
-def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
+def describe_moves(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
     """Describe which units a deployment moves from ``centre``, the units at each place in the trust region's centre.
 
     ``edge`` is the largest Hamming distance in the region, two for each moved unit.

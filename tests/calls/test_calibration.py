@@ -115,7 +115,7 @@ def test_what_the_hours_fit_is_not_missing_from_the_spread():
         minutes = (3 + 2 * km) * factor[hour] * np.exp(0.2 * rng.standard_normal(480) - 0.02)
         law = _travel_law.fit_law(minutes, km, hour, 1 / 60, 1 / 60)
         assert law.hours.any()
-        errors.append(np.log(law.spread / 0.2))
+        errors.append(np.log(law.log_sd / 0.2))
     assert abs(np.mean(errors)) < 0.018  # three standard errors
 
 
@@ -131,7 +131,7 @@ def test_a_station_that_is_not_certain_does_not_widen_the_spread():
     likeliest = _travel_law.fit_law(minutes, both[:, 0], hour, 1 / 60, 1 / 60)
     for value, estimate in ((np.sqrt(np.expm1(0.09)), law.cv), (1.4, law.per_distance)):
         assert abs(np.log(estimate.value / value)) < 3 * estimate.log_error
-    assert likeliest.spread > 1.1 * law.spread
+    assert likeliest.log_sd > 1.1 * law.log_sd
 
 
 def test_draws_have_the_stated_errors_and_a_unique_factor(fit):

@@ -306,7 +306,7 @@ def test_rows_of_an_incident_are_joined_at_every_longitude_and_in_every_directio
             places = {"lon": [lon, (lon + east + 180) % 360 - 180], "lat": [44.9, 44.9 + north]}
             log = ec.read_calls(pd.DataFrame({"time": "2025-03-14 16:05", "incident_number": 7} | places))
             assert log.joined == joined
-            assert not joined or log.apart[1] == pytest.approx(km, rel=0.01)
+            assert not joined or log.join_extent[1] == pytest.approx(km, rel=0.01)
 
 
 def test_patients_without_units_are_no_units():

@@ -10,7 +10,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.uses import separates_places, starts
+from emsopt.calls.uses import judge_starts, separates_places
 from emsopt.city.travel import great_circle_km
 from emsopt.errors import EmsoptError, InputError
 
@@ -32,7 +32,7 @@ def moved(stations, angle):
 def trusted(log, stations):
     """Return whether a model of a log may be used for moves, and why; a refused table is not trusted."""
     try:
-        return starts(eo.calls.calibrate(log, stations))
+        return judge_starts(eo.calls.calibrate(log, stations))
     except EmsoptError as error:
         return False, str(error)
 
@@ -110,7 +110,7 @@ def test_too_few_calls_cannot_tell_and_roads_leave_the_verdict_as_it_is(drawn):
             fit, **laws, drives=fit.drives.assign(distance=fit.drives["distance"] * factor), roads=object()
         )
 
-    assert starts(on_roads(1.7)) == starts(fit)
+    assert judge_starts(on_roads(1.7)) == judge_starts(fit)
 
 
 def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():

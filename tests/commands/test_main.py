@@ -71,7 +71,7 @@ def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, capsys
 
 @pytest.mark.parametrize("flag", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
 def test_the_papers_figures_stand_only_beside_the_papers_question(flag, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(_output, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
     assert main([*flag, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "(paper)" not in text

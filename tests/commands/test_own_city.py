@@ -14,7 +14,7 @@ import pytest
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
-from emsopt.calls.profile import hours_in, weekdays_in
+from emsopt.calls.profile import parse_hours, parse_weekdays
 from emsopt.commands import _output
 from emsopt.planning.advice import against
 from emsopt.planning.day_plan import hourly_plan
@@ -43,7 +43,7 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_output, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
 
 
 def files_in(folder):
@@ -331,9 +331,13 @@ def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, cap
 
 
 def test_hours_and_days():
-    assert (hours_in("7-10"), hours_in("22-2"), hours_in("0-24")) == ([7, 8, 9], [22, 23, 0, 1], list(range(24)))
-    assert (weekdays_in("Mon-Fri"), weekdays_in("sat, SUNDAY")) == ([0, 1, 2, 3, 4], [5, 6])
-    assert weekdays_in("Fri-Mon") == [0, 4, 5, 6]
+    assert (parse_hours("7-10"), parse_hours("22-2"), parse_hours("0-24")) == (
+        [7, 8, 9],
+        [22, 23, 0, 1],
+        list(range(24)),
+    )
+    assert (parse_weekdays("Mon-Fri"), parse_weekdays("sat, SUNDAY")) == ([0, 1, 2, 3, 4], [5, 6])
+    assert parse_weekdays("Fri-Mon") == [0, 4, 5, 6]
 
 
 def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):

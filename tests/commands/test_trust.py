@@ -14,7 +14,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.calls.recorded import as_recorded, measures, recorded_responses
+from emsopt.calls.recorded import measures, recorded_responses, rounded_measures
 from emsopt.commands import _output
 from emsopt.optimizers.deployments import swaps
 
@@ -24,7 +24,7 @@ TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 @pytest.fixture(autouse=True)
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_output, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def files(frames, tmp_path_factory):
 def once(folder, files, *options):
     """Run the command for several tests; return its folder and what it printed."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(_output, "draw", lambda *_: [])
+        patch.setattr(_output, "draw_deployments", lambda *_: [])
         assert main(["city", *files, "--cell", "3", "--out", str(folder), *options]) == 0
     return folder, printed.getvalue()
 
@@ -109,7 +109,7 @@ def test_recorded_times_stand_beside_modelled_ones_by_one_rule(files, detailed):
     today = eo.evaluators.exact_hypercube(fit.city(cell_km=3), fit.deployment)
     minutes, step = recorded_responses(fit.calls)
     table = pd.DataFrame({"recorded": measures(minutes, step, [8.0])}).drop(index="percentile_50_min")
-    table = table.assign(modelled=as_recorded(today, step))
+    table = table.assign(modelled=rounded_measures(today, step))
     written = pd.read_csv(out / "recorded.csv", index_col="measure")
     np.testing.assert_allclose(written[["recorded", "today"]], table[["recorded", "modelled"]], rtol=1e-6)
     recorded, modelled = table.loc["late_over_8_min"]

@@ -387,12 +387,12 @@ def test_a_bar_says_how_long_it_will_be(monkeypatch):
     monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
     bar = _widgets.Bar("Searching")
     with bar:
-        bar.tell(1, 100)
+        bar.show_progress(1, 100)
         assert bar.description == "Searching"  # too early to say
-        bar.tell(10, 100)
+        bar.show_progress(10, 100)
         assert bar.description == "Searching, about 15 min left"
-        bar.tell(1, 10)
-        bar.tell(0, 3)  # another part of the work begins
+        bar.show_progress(1, 10)
+        bar.show_progress(0, 3)  # another part of the work begins
         assert (bar.description, bar.value) == ("Searching", 0)
 
 
@@ -471,8 +471,8 @@ def form(refs):
 
 def emptied(refs):
     for name in OPTIONS:
-        refs[name].value = _uploads.START.get(name, "")
-    for name in _uploads.TICKS:
+        refs[name].value = _uploads.FIELD_DEFAULTS.get(name, "")
+    for name in _uploads.CHECKBOXES:
         refs[name].value = False
 
 

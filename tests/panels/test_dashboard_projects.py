@@ -347,7 +347,7 @@ def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_succes
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     trust.bench.today = (0, 1)
     result = trust.prepare_test()()
-    assert (result, isinstance(result, _widgets.Done)) == (said, usable)
+    assert (result, isinstance(result, _widgets.Success)) == (said, usable)
     ((model,),) = asked
     assert model.log is own.bench.opened.log.log
     assert (model.settings.hold_out, model.today.tolist()) == (5, [0, 1])

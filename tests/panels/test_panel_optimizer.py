@@ -11,7 +11,14 @@ from emsopt.optimizers import METHODS, GPpM
 from emsopt.surrogates.horseshoe import standardize
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels.optimizer import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
+from emsopt.panels.optimizer import (
+    COLUMNS,
+    Trace,
+    best_swaps,
+    describe_evaluation,
+    describe_moves,
+    largest_coefficients,
+)
 
 
 @pytest.fixture(scope="module")
@@ -75,39 +82,39 @@ def test_looking_does_not_change_the_search(city, objective, method):
         trace.step()
         best_swaps(trace.optimizer) if hasattr(trace.optimizer, "acquisition") else None
     run = eo.minimize(eo.Objective(city, 9, "approximate"), method, budget=24, rng=3)
-    facts = trace.facts
-    assert (list(facts.columns), facts.value.tolist()) == (COLUMNS, run.history["value"].tolist())
-    assert (facts.best.tolist(), facts.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
-    assert not facts.own.any()
+    history = trace.history
+    assert (list(history.columns), history.value.tolist()) == (COLUMNS, run.history["value"].tolist())
+    assert (history.best.tolist(), history.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
+    assert not history.own.any()
 
 
 def test_predictions_are_made_before_the_evaluation(objective):
     """Each is what another optimizer says that was told only the evaluations before."""
     trace, other = traced(objective, steps=26, rng=1), GPpM(objective, rng=1)
-    facts = trace.facts
-    assert facts.initial.tolist() == [True] * 20 + [False] * 6
-    assert facts.expected[:20].isna().all()
+    history = trace.history
+    assert history.initial.tolist() == [True] * 20 + [False] * 6
+    assert history.expected[:20].isna().all()
     for k in range(20):
-        other.tell(trace.optimizer.sites[k], facts.value[k])
+        other.tell(trace.optimizer.sites[k], history.value[k])
     for k in range(20, 26):
         mean, deviation = other.predict([trace.optimizer.sites[k]])
-        assert (facts.expected[k], facts.deviation[k]) == (mean[0], deviation[0])
-        other.tell(trace.optimizer.sites[k], facts.value[k])
-    assert (facts.expected[20:] - facts.value[20:]).abs().min() > 1e-6
+        assert (history.expected[k], history.deviation[k]) == (mean[0], deviation[0])
+        other.tell(trace.optimizer.sites[k], history.value[k])
+    assert (history.expected[20:] - history.value[20:]).abs().min() > 1e-6
 
 
 def test_the_drawn_value_is_that_of_the_chain(objective):
     """Against the standardised model taken back to minutes (`Standardized.coefficients`)."""
     trace = traced(objective, "sparbl", 20, rng=2)
-    assert trace.facts.expected.isna().all()
+    assert trace.history.expected.isna().all()
     optimizer = trace.optimizer
     for _ in range(3):
         trace.step()
         X, y = optimizer.features(optimizer.sites[:-1]), optimizer.values[:-1]
         slopes = standardize(X, y).coefficients(optimizer.state.coef)
-        drawn = np.mean(y) + (optimizer.features([trace.asked])[0] - X.mean(axis=0)) @ slopes
-        assert trace.facts.expected.iloc[-1] == pytest.approx(drawn, abs=1e-9)
-        assert np.isnan(trace.facts.deviation.iloc[-1])
+        drawn = np.mean(y) + (optimizer.features([trace.last_sites])[0] - X.mean(axis=0)) @ slopes
+        assert trace.history.expected.iloc[-1] == pytest.approx(drawn, abs=1e-9)
+        assert np.isnan(trace.history.deviation.iloc[-1])
 
 
 def test_a_restart_of_the_region_is_noted(objective):
@@ -115,8 +122,8 @@ def test_a_restart_of_the_region_is_noted(objective):
     trace.optimizer.edge, trace.optimizer._failures = 2.0, 9  # the next failure ends the region
     trace.optimizer._region_value = 0.0
     trace.step()
-    assert trace.facts.restart.tolist() == [False] * 21 + [True]
-    assert "given up, and a new one starts with edge 20" in sentence(trace.facts)
+    assert trace.history.restart.tolist() == [False] * 21 + [True]
+    assert "given up, and a new one starts with edge 20" in describe_evaluation(trace.history)
 
 
 def test_swaps_are_ranked_by_expected_improvement(city, objective):
@@ -174,7 +181,7 @@ def test_coefficients_are_named_by_what_they_do(city, objective):
 # -- words --------------------------------------------------------------------------------------------------------
 
 
-def facts(*rows):
+def history(*rows):
     empty = dict.fromkeys(("expected", "deviation", "edge"), np.nan) | dict.fromkeys(
         ("restart", "initial", "own"), False
     )
@@ -200,7 +207,7 @@ LATE = {"value": 0.05, "best": 0.04, "expected": 0.05, "deviation": 0.01}
 )  # fmt: skip
 def test_an_evaluation_in_words(before, row, said):
     metric = "mean_response" if before["value"] > 1 else ("late", 8.0)
-    assert sentence(facts(before, row), metric) == f"Evaluation 27: {said}"
+    assert describe_evaluation(history(before, row), metric) == f"Evaluation 27: {said}"
 
 
 def test_the_way_from_the_centre(city):
@@ -208,9 +215,9 @@ def test_the_way_from_the_centre(city):
     twins = np.flatnonzero(city.twin_groups == city.twin_groups[0])
     assert len(twins) == 2
     centre = np.bincount(city.twin_groups[[twins[0], 3, 4]], minlength=14)
-    same = away_from_centre(city, [twins[1], 3, 4], centre, 6.0)
+    same = describe_moves(city, [twins[1], 3, 4], centre, 6.0)
     assert same == "It is the centre of the trust region (inside the region, which reaches 3 moved units)."
-    moved = away_from_centre(city, [*twins, 8], centre, 3.9)
+    moved = describe_moves(city, [*twins, 8], centre, 3.9)
     assert "it moves 2 units, away from Station 5, Station 7 and to Station 8, Station 1" in moved
     assert "outside the region, which reaches 1 moved unit)" in moved
 
@@ -225,7 +232,7 @@ def test_step_shows_what_was_asked(city, objective, panel, drawn):
     before = objective.evaluations
     refs["step"].click()
     trace = refs["trace"]()
-    assert (objective.evaluations, words(refs["said"])) == (before + 1, sentence(trace.facts))
+    assert (objective.evaluations, words(refs["said"])) == (before + 1, describe_evaluation(trace.history))
     assert refs["map"].kind == "deployments"
     assert "alt='Values of 1 evaluations" in refs["convergence"].value
     assert "has no model" in refs["predictions"].value
@@ -238,16 +245,16 @@ def test_step_shows_what_was_asked(city, objective, panel, drawn):
 def test_it_shows_what_the_method_thinks(city, ran):
     refs = ran.refs
     trace = refs["trace"]()
-    assert len(trace.facts) == 30
+    assert len(trace.history) == 30
     assert words(refs["said"]).startswith("Evaluation 30: ")
     best = best_swaps(trace.optimizer)[:12]
     shown = [(name, row[0]) for name, row in cells(refs["thoughts"]).items()]
     assert shown == [(name, f"{value:.2f}") for name, value in zip(best.name, best.value, strict=True)]
-    known = trace.facts[20:]
+    known = trace.history[20:]
     within = ((known.value - known.expected).abs() <= 2 * known.deviation).sum()
     assert f"{within} of 10 values are within two" in refs["predictions"].value
     assert f"Edge {trace.optimizer.edge:.3g} after evaluation 30" in refs["edges"].value
-    assert away_from_centre(city, trace.asked, trace.centre, trace.edge) in words(refs["where"])
+    assert describe_moves(city, trace.last_sites, trace.centre, trace.edge) in words(refs["where"])
     assert not refs["step"].disabled
 
 
@@ -258,10 +265,10 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     refs["method"].value = method
     trace = refs["trace"]()
     assert type(trace.optimizer) is METHODS[method]
-    assert len(trace.facts) == 0
+    assert len(trace.history) == 0
     advance(panel, 23)
     refs["step"].click()
-    assert len(refs["trace"]().facts) == 24
+    assert len(refs["trace"]().history) == 24
     assert refs["message"].value == refs["edges"].value == ""
     assert "Values of 24 evaluations" in refs["convergence"].value
     has_model = hasattr(trace.optimizer, "_coef")
@@ -279,7 +286,7 @@ def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
     refs["evaluate"].click()
     trace = refs["trace"]()
     assert objective.evaluations == before + 1
-    row = trace.facts.iloc[-1]
+    row = trace.history.iloc[-1]
     assert row.own
     assert not row.initial
     assert row.value == trace.optimizer.values[-1] == objective(own)
@@ -287,13 +294,13 @@ def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
     assert words(refs["said"]).startswith("Evaluation 1, your own: ")
     refs["evaluate"].click()
     assert "already evaluated, as evaluation 1" in words(refs["message"])
-    assert len(refs["trace"]().facts) == 1
+    assert len(refs["trace"]().history) == 1
     refs["step"].click()
     assert refs["message"].value == ""
     advance(panel, 19)
     place(panel, [0, 1, 2, 3, 4, 8, 9, 10, 12])
     refs["evaluate"].click()
-    row = refs["trace"]().facts.iloc[-1]
+    row = refs["trace"]().history.iloc[-1]
     assert row.own
     assert np.isfinite([row.expected, row.deviation]).all()
 
@@ -317,15 +324,15 @@ def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
     assert placed == refs["trace"]().optimizer.best[0].tolist()
     refs["clear"].click()
     assert words(refs["placed"]) == "0 of 9 units placed"
-    first = refs["trace"]().facts
+    first = refs["trace"]().history
     refs["restart"].click()
     assert (words(refs["said"]), refs["map"].layout.visibility) == ("Nothing is evaluated yet.", "hidden")
     assert refs["convergence"].value == refs["where"].value == ""
     for seed, same in ((0, True), (1, False)):
         refs["seed"].value = seed
-        assert len(refs["trace"]().facts) == 0
+        assert len(refs["trace"]().history) == 0
         refs["step"].click()
-        assert (refs["trace"]().facts.value.tolist() == first.value.tolist()) == same
+        assert (refs["trace"]().history.value.tolist() == first.value.tolist()) == same
     assert refs["map"].layout.visibility == "visible"
 
 
@@ -333,7 +340,7 @@ def test_when_all_is_tried_there_is_no_step_left(small, drawn):
     refs = eo.panels.optimizer_panel(small, rng=0).refs
     assert small.space.count == 3
     refs["run"].click()
-    assert len(refs["trace"]().facts) == 3
+    assert len(refs["trace"]().history) == 3
     assert refs["step"].disabled
     assert refs["run"].disabled
     assert "All allowed deployments are evaluated" in words(refs["message"])
@@ -343,7 +350,7 @@ def test_when_all_is_tried_there_is_no_step_left(small, drawn):
     for method in METHODS:
         refs["method"].value = method
         refs["run"].click()
-        assert len(refs["trace"]().facts) == 3, method
+        assert len(refs["trace"]().history) == 3, method
 
 
 def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
@@ -363,7 +370,7 @@ def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
     assert fields[8].value == 2
     fields[9].value = 1
     refs["evaluate"].click()
-    assert sorted(refs["trace"]().asked.tolist()) == [3, 8, 8, 9]
+    assert sorted(refs["trace"]().last_sites.tolist()) == [3, 8, 8, 9]
     assert "Evaluated last, units at: Station 5, 1 x 2, " in words(refs["where"])
 
 
@@ -373,8 +380,8 @@ def test_a_noisy_objective_may_see_a_deployment_twice(small):
     place(panel, [0, 1])
     for _ in range(2):
         panel.refs["evaluate"].click()
-    facts = panel.refs["trace"]().facts
-    assert facts.own.all()
-    assert facts.value[0] != facts.value[1]
+    history = panel.refs["trace"]().history
+    assert history.own.all()
+    assert history.value[0] != history.value[1]
     assert not panel.refs["step"].disabled
     panel.refs["step"].click()

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 LONGEST_NAME = 80
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
-_BEFORE = (
+_PREFIX = (
     r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|last|initial|primary|unit|pump|crew|vehicle|call|incident|event|"
     r"alarm|cad|psap|911|999|112)*"
 )
@@ -32,8 +32,8 @@ NOT_STAMPS = re.compile(
     "hosp|patient|dest|facil|transp|transf|cancel|birth|dob|updat|modif|zielort|klinik|krankenhaus|hopital|"
     "(?:left|leav(?:e|ing)|depart(?:ed|ing|ure)?)(?:from|the)*scene|staging|staged"
 )
-_TIMED = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
-_AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
+_TIME_SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
+_SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
 _GEO = (
     "(?:geo|gps|utm|mga|osgb|bng|grid|coo?rd|koord|wgs|84|incident|call|event|scene|address|location|site|map|start|"
     "centroid|point|einsatzort|gk)*"
@@ -49,12 +49,12 @@ _CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|en
 TIME = (
     "time|datetime|timestamp|dttm",
     (
-        rf"{_BEFORE}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
+        rf"{_PREFIX}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
         r"(?:meldungs)?eingang(?:notruf)?|priseappel|reception|recu|recepcion|recibida|ricezione|ricevuta|aangenomen|etimes01)"
-        rf"{_TIMED}"
+        rf"{_TIME_SUFFIX}"
     ),
-    rf"{_BEFORE}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIMED}",
-    rf"{_BEFORE}(?:date|day|time){_TIMED}",
+    rf"{_PREFIX}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIME_SUFFIX}",
+    rf"{_PREFIX}(?:date|day|time){_TIME_SUFFIX}",
 )
 DATE = ("date", "datum|fecha|data|jour|giorno", *TIME)
 STAMPS = {
@@ -84,7 +84,7 @@ ELAPSED = {
     "service_time": ("dispatched", "cleared", 3000.0, "service|total|busy|committed|task|job"),
 }
 _DURATION_WORDS = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
-ELAPSED_PATTERNS = {role: rf"{_BEFORE}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED.items()}
+ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED.items()}
 UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # names may tell the unit, here in seconds
 STATUSES = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
@@ -92,7 +92,7 @@ STATUSES = {  # a column of statuses has further words for stamps than names of 
     "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
     "cleared": "cl|clr|clrd|c|av|avl|avail|aq|back(?:in)?service|clearscene|availableinservice|(?:back)?inquarters",
 }
-STAMP_PATTERNS = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
+STAMP_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_SUFFIX}" for role, words in STAMPS.items()}
 STAMP_HINTS = {  # parts of unusual names such as "Arr" or "T_DISP": too vague to take a column, enough to suggest it
     "dispatched": "di?sp|assi|al[ae]r|mobi|tone|page|sent",
     "en_route": "en?r(?!e)|rout|rte|way|depa|roll",

@@ -65,7 +65,7 @@ WKT = re.compile(
 )
 JSON = re.compile(rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_N})\s*,\s*({_N})(?:\s*,\s*{_N})?\s*[)\]].*", _ANY)
 _VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_N})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
-NAMED = [
+NAMED_NUMBERS = [
     re.compile(rf"(?<![^\W_])(?:{names}){_VALUE}", re.IGNORECASE)
     for names in ("lon|lng|long|longitude", "lat|latitude")
 ]
@@ -299,5 +299,5 @@ def parse_place(text: str) -> Place | None:
             return Place(found[1].replace(",", "."), found[2].replace(",", "."), pair=True)
     if found := JSON.fullmatch(text):
         return Place(found[1], found[2])
-    named = [form.findall(text) for form in NAMED]
+    named = [form.findall(text) for form in NAMED_NUMBERS]
     return Place(named[0][0], named[1][0]) if list(map(len, named)) == [1, 1] else None

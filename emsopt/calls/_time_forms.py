@@ -74,7 +74,7 @@ OTHERS = (
     + r"\s+(?P<year>\d{4})",
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
 )
-PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
+DATE_PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
 FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
 MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
 # Groups of COMPACT and NUMERIC that hold year, month and day.
@@ -127,7 +127,7 @@ def parse(
         else:
             matches = _matches(cells, form)
             ordered = form in (COMPACT, NUMERIC) and any(matches)
-            order = _order(matches, time_format, where, columns) if ordered else PARTS
+            order = _order(matches, time_format, where, columns) if ordered else DATE_PARTS
             times[rest], offsets[rest] = times_of_matches(matches, form, order)
         rest = rest[np.isnat(times[rest])]
     return times, offsets
@@ -158,7 +158,7 @@ def _has_dummy_date(match: re.Match[str]) -> bool:
     """Return whether the date of a match is one that programs write before a time of day, such as 1899-12-30."""
     if match.re is NUMBER:
         return False
-    day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else PARTS))
+    day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else DATE_PARTS))
     years = [int(part) for part in day if len(part) == 4 and part.isdigit()]
     return min(years, default=FIRST_YEAR) < FIRST_YEAR or sorted(part.lstrip("0") for part in day) in DUMMY_DAYS
 

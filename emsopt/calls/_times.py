@@ -43,7 +43,7 @@ FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the other
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
 LEAST_FULL_MINUTES = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
-ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
+ELAPSED_STAMPS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 
 def read_times(
@@ -107,7 +107,7 @@ def read_stamps(
             _check_read(where, written, np.array([text is not None for text in written]), time_format)
         moments = _in_utc(times, offsets)
     if _on_another_day(times, calls):
-        return _closest_time(_of_day(times), calls)
+        return _closest_time(_seconds_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
@@ -138,7 +138,7 @@ def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
 def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
     """Convert a column of times of day or of times since the calls to stamps; return None if it is neither."""
     what = kind(written)
-    if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
+    if what in ("clock", "fraction") and not is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
         return _closest_time(times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
         return calls + whole_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
@@ -221,7 +221,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     If the log has no dispatches, times from the dispatch count from the call. Where stamps have full minutes, both are
     moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
     """
-    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ENDS & set(details)}
+    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ELAPSED_STAMPS & set(details)}
     step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED if role in columns):
@@ -265,14 +265,14 @@ def _to_the_minute(stamps: Times) -> bool:
     return len(seconds) > 0 and float((seconds == 0).mean()) >= LEAST_FULL_MINUTES
 
 
-def _of_day(times: Times) -> FloatArray:
+def _seconds_of_day(times: Times) -> FloatArray:
     """Return the time of day in seconds, shape (K,), NaN for NaT."""
     return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 
 def _closest_time(seconds: FloatArray, calls: Times) -> Times:
     """Return the time closest to each call that has this time of day (s); it may lie before the call."""
-    return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
+    return calls + whole_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:

@@ -43,9 +43,9 @@ STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at hom
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
 FAR = 10.0  # medians that a wrong record may take at least
-FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
-FOR_HOURS = 3.0  # the same for the factors of the hours
-FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
+GAIN_FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
+GAIN_FOR_HOURS = 3.0  # the same for the factors of the hours
+GAIN_FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
 PASSES = 3  # of the factors of the hours, which depend on the law and change it
 
@@ -203,11 +203,11 @@ def fit_law(
 
     other = np.column_stack([wrong, at_once])
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
-    kind = "accelerating" if fits["accelerating"][2] - fits["linear"][2] > FOR_CURVE else "linear"
+    kind = "accelerating" if fits["accelerating"][2] - fits["linear"][2] > GAIN_FOR_CURVE else "linear"
     parameters, influence, best = fits[kind]
     more = np.column_stack([other, strays])
     with_strays = best_of(kind, flat, more, np.append(parameters, -4.0))
-    if with_strays[2] > best + FOR_STRAYS:
+    if with_strays[2] > best + GAIN_FOR_STRAYS:
         (parameters, influence, best), other = with_strays, more
     hours, errors, sign = flat, flat, 1 if kind == "linear" else -1
     for _ in range(PASSES):
@@ -280,7 +280,7 @@ def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple
     """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
     ``level``, (K,), is the derivative of each drive's log density by the log mean. Effects are estimated by one Newton
-    step and shrunk by empirical Bayes. All are 0 if the log likelihood gains less than `FOR_HOURS`.
+    step and shrunk by empirical Bayes. All are 0 if the log likelihood gains less than `GAIN_FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
     observed = information > 0
@@ -294,7 +294,7 @@ def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple
 
     best = minimize_scalar(lambda t: misfit(np.exp(2 * t)), bounds=(-7, 0), method="bounded")
     variance = float(np.exp(2 * best.x))
-    if misfit(0.0) - best.fun < FOR_HOURS:
+    if misfit(0.0) - best.fun < GAIN_FOR_HOURS:
         return np.zeros(24), np.zeros(24), 0.0
     shrink = np.where(observed, variance / (variance + np.where(observed, error2, 1)), 0.0)
     effects = raw * shrink

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..roads import RoadNetwork
 
 NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
-LONGEST = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_law.LONGEST_MIN, "service": 1440.0}
+LONGEST_MIN = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_law.LONGEST_MIN, "service": 1440.0}
 DURATIONS = {  # from, to
     "call handling": ("time", "dispatched"),
     "turnout": ("dispatched", "en_route"),
@@ -364,7 +364,7 @@ class _Recorded(NamedTuple):
         if known.sum() < FEWEST_DURATIONS:
             return None
         start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
-        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
+        return fit_duration(values[known], start, end, LONGEST_MIN[name], None if group is None else group[known])
 
 
 def _read_durations(log: CallLog) -> _Recorded | None:
@@ -378,7 +378,7 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     if log.service_min is not None:
         minutes["service"] = np.array(log.service_min)
     for name, values in minutes.items():
-        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST[name])):
+        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST_MIN[name])):
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
     departed, travel = minutes["turnout"], minutes["travel"]

@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
-MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
+# rows that may be left out because of cells that cannot be read
+MOST_BAD_SHARE, MOST_BAD = 0.02, 5  # a share, and a number in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -332,7 +333,7 @@ def _read_rows(
             if on_bad == "raise" or bad[rows].all():
                 raise
             bad[rows] = True
-            if bad.sum() > max(MOST_BAD * (~unwanted).sum(), FEW_BAD):
+            if bad.sum() > max(MOST_BAD_SHARE * (~unwanted).sum(), MOST_BAD):
                 raise
 
 

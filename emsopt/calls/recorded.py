@@ -334,7 +334,7 @@ def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> Floa
 
 
 def _recorded_90(evaluation: Evaluation, step: float) -> float:
-    """Return the 90th percentile of the recorded responses; k steps stand for all from k - 1/2 to k + 1/2."""
+    """Return the 90th percentile (min) of modelled responses as recorded, interpolated within a step of the clock."""
     middle = np.floor(evaluation.percentile_90 / step)
     k = middle + np.array([-1, 0, 1])  # with these, the probability passes 0.9
     return float(step * (np.interp(0.9, _recorded_within(evaluation, k, step), k) + 0.5))

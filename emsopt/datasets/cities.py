@@ -185,11 +185,11 @@ def grid_city(
 
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
-CALLS_PER_DAY, UNITS = 280, 16
+CALLS_PER_DAY = 280
 DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORTED = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
 UNIT_MIN = 0.02  # stored times are whole multiples
-REGULAR = 1.42314  # ratio of driving times without and with lights and sirens
+REGULAR_TO_URGENT = 1.42314  # ratio of driving times without and with lights and sirens
 
 
 def load_auckland() -> tuple[System, IntArray]:
@@ -229,7 +229,7 @@ def load_auckland() -> tuple[System, IntArray]:
     places = pd.read_csv(folder / "places.csv")
     # rows are stored as differences
     urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * UNIT_MIN
-    minutes = np.stack([urgent, urgent * REGULAR])  # mode 0 with lights and sirens, mode 1 without
+    minutes = np.stack([urgent, urgent * REGULAR_TO_URGENT])  # mode 0 with lights and sirens, mode 1 without
     kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
     stations, atoms, hospitals = kinds.values()
     share = places["weight"].to_numpy()[atoms]

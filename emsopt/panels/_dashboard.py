@@ -40,7 +40,7 @@ ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Prac
 PROJECT = "Opened project"
 ST_PAUL_UNITS = 9
 ENVIRONMENT = "EMSOPT_PROJECT"
-SHOWN = {  # columns of the table of scenarios: title and format
+COLUMNS = {  # columns of the table of scenarios: title and format
     "city": "{city}",
     "deployment": "{deployment}",
     "units": "{units}",
@@ -335,7 +335,7 @@ class _Dashboard(Panel):
         return Success(f"Opened {name}, saved by emsopt {project.version}.")
 
     def _save(self) -> str:
-        """Save the project to the file opened at the start, with a link to a copy; without one, download it."""
+        """Save the project to the file that was opened at the start, if there was one; otherwise download it."""
         bench, opened = self.bench, self.bench.opened
         settings = bench.state() | {"label": self.at.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
@@ -380,11 +380,11 @@ class _Dashboard(Panel):
 
     def _show_rows(self) -> None:
         try:
-            cells = [(str(row["scenario"]), [text.format_map(row) for text in SHOWN.values()]) for row in self.rows]
+            cells = [(str(row["scenario"]), [text.format_map(row) for text in COLUMNS.values()]) for row in self.rows]
         except (KeyError, ValueError, TypeError) as error:
             self.rows = []
             raise InputError(f"the scenarios of the project are damaged: {error}.") from error
-        self.show(scenarios=table("Scenarios", SHOWN, cells) if cells else "")
+        self.show(scenarios=table("Scenarios", COLUMNS, cells) if cells else "")
 
     def _clear_table(self) -> None:
         """Empty the table."""

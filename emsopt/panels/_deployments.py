@@ -157,7 +157,7 @@ class Deployments(OwnPanel):
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by a known one, which then follows the fleet size."""
+        """Replace the user's deployment by a known one, and again whenever the fleet size changes."""
         known = self.known_deployments()
         found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
         if found is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_TO_EVALUATE = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
 WARNING_LOSS = 0.05  # share of calls lost from which a message says that the fleet is too small
 SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
-ORDER = ("today", "yours", *BEST, MEDIAN)
+COLUMN_ORDER = ("today", "yours", *BEST, MEDIAN)
 
 
 class Workbench(Deployments):
@@ -143,7 +143,7 @@ class Workbench(Deployments):
         self.tabs.buttons.value = saved.get("tab", self.tabs.shown)
 
     def _sites(self, names: Any) -> tuple[int, ...]:
-        """Return the sites with these names."""
+        """Return the indices of the sites with these names."""
         return tuple(self.city.sites_named(list(names)).tolist()) if len(names) else ()
 
     def respond(self) -> None:
@@ -164,7 +164,7 @@ class Workbench(Deployments):
             caption += f" {idle} of the units do not improve the p-median: their stations are arbitrary"
             caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
-        ordered = {name: answer[name] for name in ORDER if name in answer}
+        ordered = {name: answer[name] for name in COLUMN_ORDER if name in answer}
         interval = self.trust.interval_row(ordered, base)
         self.answer = answer
         self.trust.store_recorded()

@@ -297,7 +297,7 @@ def base_name(upload: Mapping[str, Any]) -> str:
 
 
 def _by_name(uploads: Uploads) -> list[Upload]:
-    """Return the files by their base names; raise if there are none or two share a name."""
+    """Return the uploaded files, with names without folders; raise if there are none or two have the same name."""
     check_size(uploads)
     files = [Upload(base_name(upload), bytes(upload["content"])) for upload in uploads]
     files = [file for file in files if not file.name.startswith("._")]

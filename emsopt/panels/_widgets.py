@@ -207,7 +207,7 @@ class Job(widgets.HBox):
         self._thread.start()
 
     def _run(self, work: Callable[[], object]) -> object:
-        """Do the work; return a text on how it ended."""
+        """Do the work in the thread of the job; return its message, or one that it was cancelled."""
         try:
             with self.bar:
                 _lower_priority()

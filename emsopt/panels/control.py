@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..errors._types import Rng
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
-CHEAPEST, GIVEN = 0.01, "as given"
+CHEAPEST, AS_GIVEN = 0.01, "as given"
 EXPLANATION = (
     "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
     "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
@@ -71,11 +71,11 @@ class _ControlPanel(Panel):
         halving = "As in the paper's experiments: in the end, only the best set is good enough"
         self.original = problem.solved()
         self.variants = _variants(self.original)
-        self.sets = {GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
+        self.sets = {AS_GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
-            "variance": control(Dropdown, GIVEN, "Variance", left_out, options=[*self.variants]),
-            "cost_set": control(Dropdown, GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
+            "variance": control(Dropdown, AS_GIVEN, "Variance", left_out, options=[*self.variants]),
+            "cost_set": control(Dropdown, AS_GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
             "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Method that plays", options=list(LEARNERS)),
             "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
             "seed": seed_input(rng, "Seed of all random choices"),
@@ -137,7 +137,7 @@ def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
         p.control_sets == problem.control_sets and np.array_equal(p.objective.exact(u), problem.objective.exact(u))
         for p in others.values()
     )
-    return {GIVEN: problem} | (others if same else {})
+    return {AS_GIVEN: problem} | (others if same else {})
 
 
 def _sets(problem: ControlProblem, alpha: float) -> str:

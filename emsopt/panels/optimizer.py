@@ -86,7 +86,7 @@ class _OptimizerPanel(SteppedPanel):
         self.objective, space, city = objective, objective.space, objective.city
         self.evaluation = lru_cache(maxsize=64)(objective.evaluation)
         limits = space.site_floors.tolist(), space.site_capacities.tolist()
-        self.sites = SiteInputs(city.site_names, self._count, *limits)
+        self.sites = SiteInputs(city.site_names, self._show_count, *limits)
         sites, best = self.sites, "Place the units as in the best deployment so far"
         own, other = "Evaluate your deployment for the method", "Optimizer; choosing another one starts again"
         controls = {
@@ -128,7 +128,7 @@ class _OptimizerPanel(SteppedPanel):
         self.trace.evaluate(sites)
         self.refresh()
 
-    def _count(self) -> None:
+    def _show_count(self) -> None:
         """Show how many units the user has placed."""
         self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
 
@@ -151,7 +151,7 @@ class _OptimizerPanel(SteppedPanel):
             self.show(convergence=_convergence(answer, metric), edges=_edges(answer), where=_where(self.trace, city))
             shown = {"evaluated last": self.trace.last_sites, "best so far": optimizer.best[0]}
             self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
-        self._count()
+        self._show_count()
         self._show_message()
 
 

@@ -36,7 +36,7 @@ def practice():
 
 def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, monkeypatch, capsys):
     """It asks for the same advice as Python does; within 40 lines, and the answer within twelve."""
-    monkeypatch.setattr("emsopt.commands._output.draw", lambda *_: [])
+    monkeypatch.setattr("emsopt.commands._output.draw_deployments", lambda *_: [])
     asked = []
     monkeypatch.setattr("emsopt.planning.advise", lambda *given, **_: asked.append(given) or san_jose)
     assert main(["city", "--san-jose", "--out", str(tmp_path)]) == 0
@@ -288,7 +288,7 @@ def test_errors_carry_arguments_and_gains_one_interval():
 def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):
     """By Python, the command and the dashboard: the city, its fleet, and the best deployment."""
     panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-    monkeypatch.setattr("emsopt.commands._output.draw", lambda *_: [])
+    monkeypatch.setattr("emsopt.commands._output.draw_deployments", lambda *_: [])
     mine = eo.planning.advise(*eo.datasets.practice_calls(), Settings(**PRACTICE))
     assert main(["city", "--practice", "--out", str(tmp_path)]) == 0
     scenarios = pd.read_csv(tmp_path / "scenarios.csv", index_col="deployment")

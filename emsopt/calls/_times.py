@@ -215,7 +215,7 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     return times, cells.dt.tz_convert(None).to_numpy().astype("datetime64[s]"), str(zone)
 
 
-def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
+def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
     """Add the stamps that elapsed times imply to the details; ``columns`` are by role, some of them in `ELAPSED`.
 
     If the log has no dispatches, times from the dispatch count from the call. Where stamps have full minutes, both are

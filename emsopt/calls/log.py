@@ -442,7 +442,7 @@ def _read_times(
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
         details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
-    return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
+    return times, _times.add_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
 
 
 def read_stations(

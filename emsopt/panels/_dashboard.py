@@ -229,7 +229,7 @@ class _Dashboard(Panel):
             if project is not None:
                 raise
             self._choose()
-            self.message.say(explain(error))
+            self.message.show(explain(error))
 
     def _choose(self) -> str:
         """Show the chosen city; return a text for the message line."""

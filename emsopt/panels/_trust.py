@@ -216,7 +216,7 @@ class Trust:
         settings = Settings(metric=now.metric, capacity=now.capacity) if model is None else model.settings
         given = space.city, space, bench.at.moves, rates, settings
         if space.units >= steps.MANY_UNITS:
-            bench.message.say(
+            bench.message.show(
                 f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
                 "the day. Cancel ends it after the hour that is searched."
             )

@@ -289,7 +289,7 @@ def add_class(widget: Any, *names: str) -> Any:
 
 
 class Success(str):
-    """A message about success, which `Message.say` shows in another colour than warnings."""
+    """A message about success, which `Message.show` shows in another colour than warnings."""
 
 
 MESSAGE_STYLES = {
@@ -301,14 +301,14 @@ MESSAGE_STYLES = {
 class Message(widgets.HTML):
     """A line for errors, remarks and success (`Success`), which screen readers announce.
 
-    ``times`` counts the calls of `say`; ``words`` converts errors to text, with names of controls for arguments.
+    ``times`` counts the calls of `show`; ``words`` converts errors to text, with names of controls for arguments.
     """
 
     def __init__(self, words: Callable[[object], str] = str) -> None:
         super().__init__()
         self.times, self.words = 0, words
 
-    def say(self, text: str = "") -> None:
+    def show(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
         style = f"padding:0.3em 0.7em;{MESSAGE_STYLES[isinstance(text, Success)]};color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
@@ -348,7 +348,7 @@ def guard(
             remark = explain(error, message.words)
             guard(message, otherwise)()
         if remark or message.times == before:
-            message.say(remark)
+            message.show(remark)
 
     return callback
 

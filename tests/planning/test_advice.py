@@ -24,7 +24,7 @@ PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": Tr
 @pytest.fixture(scope="module")
 def san_jose():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(areas, "ENOUGH_ATOMS", 200)  # cells that the search has to narrow
+        patch.setattr(areas, "MOST_CELLS_BY_DEFAULT", 200)  # cells that the search has to narrow
         yield eo.planning.advise(*eo.datasets.san_jose_calls())
 
 

@@ -124,7 +124,7 @@ def synthetic_log(
     order = np.argsort(dispatched, kind="stable")
     preferred = _units.closest_first((reach if costs is None else costs(points, places).T)[order], sites)
     unit = np.empty(n, np.int64)
-    unit[order] = _units.send(dispatched[order], preferred, service[order])
+    unit[order] = _units.assign_units(dispatched[order], preferred, service[order])
     mean = truth.fixed_min + truth.minutes_per_km * reach[np.arange(n), sites[unit]]
     drive = lognormal(mean * truth.hour_factors[hour], truth.travel_cv, rng.standard_normal(n))
     left, arrived, cleared = dispatched + turnout, dispatched + turnout + drive, dispatched + service

@@ -19,10 +19,9 @@ from .errors import EmsoptError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status.
+    """Run the command; return its exit status: 0, or 2 after an error that was printed, or 130 after Ctrl-C.
 
-    ``arguments`` defaults to ``sys.argv[1:]``. The status is 0; 2 after an error that was printed; 130 after Ctrl-C.
-    Unknown options and ``--help`` raise SystemExit, as in argparse.
+    ``arguments`` defaults to ``sys.argv[1:]``. Unknown options and ``--help`` raise SystemExit, as in argparse.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal may be unable to show some letters
@@ -59,7 +58,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _parse(given: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments; the option ``run`` is the function to call."""
+    """Parse the arguments of the command that they name; ``run`` of the result is the function to call."""
     arguments = sys.argv[1:] if given is None else list(given)
     if arguments and arguments[0] in COMMANDS:
         name = arguments.pop(0)

@@ -1,13 +1,12 @@
 """Replications: run a task over many cases, in parallel and resumably, and collect a tidy table.
 
-A *case* is a dict of plain values, such as ``{"city": "grid", "method": "gp-pm", "seed": 3}``. A *task* is a
-function that takes these values as keyword arguments and returns rows. Each finished case is stored as one
-line in a file, and a study that is interrupted at any moment can be resumed. The result of a case depends
-only on the case, not on the backend, the number of workers, the order of cases, or the other cases.
+A *case* is a dict of plain values, such as ``{"city": "grid", "method": "gp-pm", "seed": 3}``. A *task* is a function
+that takes these values as keyword arguments and returns rows. Each finished case is stored as one line in a file, so
+that a study can be interrupted at any moment and resumed.
 
-Limits. The file identifies a task only by its name. If the function, or code that it calls, has changed, use
-another file. Every value that affects a result must be part of the case. Only one study at a time can write
-to a file; a second one is refused.
+Limits. The file identifies a task only by its name. If the function, or code that it calls, has changed, use another
+file. Every value that affects a result must be part of the case. Only one study at a time can write to a file; a second
+one is refused.
 """
 
 from __future__ import annotations
@@ -44,29 +43,21 @@ _SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
 _PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}  # more threads would compete for cores
 
 ROUNDING = 2e-8  # rounding error of values in stored studies: smaller differences are none
-_NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
+_RESULT_COLUMNS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 
 class StudyError(EmsoptError, RuntimeError):
     """Some cases failed; all others are finished.
 
-    Attributes
-    ----------
-    failures : list of (dict, str)
-        Each failed case and the error it raised.
-    results : DataFrame
-        Rows of the finished cases.
+    ``failures`` has each failed case and the text of its error, ``results`` (DataFrame) the rows of the finished cases.
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> def task(number):
-    ...     return [{"inverse": 1 / number}]
     >>> try:
-    ...     eo.study.run(task, eo.study.cases(number=[1, 0]))
-    ... except eo.study.StudyError as error:
-    ...     print(len(error.failures), error.results["inverse"].tolist())
-    1 [1.0]
+    ...     run(lambda number: {"inverse": 1 / number}, cases(number=[1, 0]))
+    ... except StudyError as error:
+    ...     error.failures
+    [({'number': 0}, 'ZeroDivisionError: division by zero')]
     """
 
     def __init__(self, message: str, failures: list[tuple[Case, str]], results: pd.DataFrame) -> None:
@@ -88,19 +79,18 @@ def run(
     Parameters
     ----------
     task : callable
-        Called as ``task(**case)``. Returns one row (a dict), a list of rows, or a DataFrame (whose index is
-        kept if it is named). Values must be plain: text, numbers, booleans, None, and lists of them. Define
-        the function at the top level of a module, where other processes can import it.
+        Called as ``task(**case)``. Returns one row (a dict), a list of rows, or a DataFrame (whose index is kept if it
+        is named). Values must be plain: text, numbers, booleans, None, and lists of them. Other processes must be able
+        to import the function.
     cases : sequence of dict
-        Distinct dicts of plain values, with the same names in every case; see `cases`. Tuples are passed to
-        the task as lists, and numpy numbers as Python numbers.
+        Distinct dicts of plain values, with the same names in every case; see `cases`. Tuples are passed to the task as
+        lists, and numpy numbers as Python numbers.
     file : path-like, optional
-        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again.
-        Further cases of the same task with the same names can be added at any time.
+        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again. Further
+        cases of the same task with the same names can be added at any time.
     backend : {"serial", "processes"}, dask.distributed.Client or concurrent.futures.Executor
         Where tasks run: in this process, in several processes on this machine, on the workers of a Dask cluster
-        (install ``emsopt[scale]``), or wherever an executor runs what is submitted to it. Workers must be able to
-        import the task. With every backend, linear algebra uses one thread per task.
+        (install ``emsopt[scale]``), or on an executor. With every backend, linear algebra uses one thread per task.
     workers : int, optional
         Number of processes for backend "processes". Default: the number of cores.
     progress : bool or callable
@@ -109,17 +99,17 @@ def run(
     Returns
     -------
     DataFrame
-        The rows of all cases, each with the values of the case followed by those returned by the task. Rows
-        are in the order of ``cases``, independent of the order in which cases finish.
+        The rows of all cases in the order of ``cases``, each with the values of the case followed by those that the
+        task returned.
 
     Raises
     ------
     StudyError
-        If the task raised an error for some cases. All other cases are finished; a further run retries only
-        the failed ones.
+        If the task raised an error for some cases. All other cases are finished; a further run retries only the failed
+        ones.
     InputError
-        If an option or a case is invalid, or if the file is damaged, is not a study file, or belongs to
-        another task or to cases with other names.
+        If an option or a case is invalid, or if the file is damaged, is not a study file, or belongs to another task or
+        to cases with other names.
 
     Examples
     --------
@@ -138,13 +128,13 @@ def run(
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
     settings, executor = _settings(backend, workers)
-    with _on_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
+    with _open_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
         # closing cancels what is left if an error comes from here, such as of `progress`
-        with closing(_results(partial(_work, task), left, settings, executor)) as found:
+        with closing(_results(partial(_run_case, task), left, settings, executor)) as found:
             for key, result, failure in found:
                 if failure is None:
                     append(by_key[key], result)
@@ -162,7 +152,7 @@ def run(
 def _results(
     work: Callable[[Any], Any], left: dict[str, Case], settings: dict[str, Any], executor: Executor | None
 ) -> Generator[Any, None, None]:
-    """Yield what ``work`` returns for each case that is left, in order of completion."""
+    """Yield the result of ``work`` for each case in ``left``, a dict by key, in order of completion."""
     from joblib import parallel_config
 
     with parallel_config(**(settings if left else _SERIAL)):  # without cases left, workers need not start
@@ -186,7 +176,7 @@ def _failure(
 def cases(**dimensions: object) -> list[Case]:
     """Return the Cartesian product of some dimensions as a list of dicts, the last dimension varying fastest.
 
-    Text, dicts and values that cannot be iterated over are used unchanged in every case.
+    Text, dicts and values that are no collections are the same in every case.
 
     Examples
     --------
@@ -209,7 +199,7 @@ def seed_of(case: Mapping[str, Any]) -> int:
 
 
 def _check_cases(cases: Any) -> dict[str, Case]:
-    """Return a dict from key (see `_key`) to case, with plain values and in the given order."""
+    """Return the cases by their `_key`, with plain values and in the given order; raise if they are invalid."""
     by_key: dict[str, Case] = {}
     names: list[str] = []
     for case in cases:
@@ -231,12 +221,12 @@ def _key(case: object) -> str:
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
-        return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)  # JSON has no NaN
+        return json.dumps(case, sort_keys=True, allow_nan=False, default=_to_plain)  # JSON has no NaN
     except (TypeError, ValueError) as error:
         raise InputError(f"A case must hold text, finite numbers, bools, None or lists: {error}.") from error
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     """Convert NumPy numbers and arrays to plain values for `json`."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
@@ -244,9 +234,9 @@ def _plain(value: object) -> object:
 
 
 def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
-    """Return the final value of each run, and after how many evaluations it was close to the best known value.
+    """Return the final value of each run, and the number of evaluations until it was close to the best known value.
 
-    The values are positive and to be minimised.
+    Values must be positive and were minimised.
 
     Parameters
     ----------
@@ -260,9 +250,9 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per run: the columns that identify it, its last ``best``, its ``gap`` to ``best_known`` in
-        percent, whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for
-        that. Both are infinite if the tolerance was not reached, so that medians include all runs.
+        One row per run: the columns that identify it, its last ``best``, its ``gap`` to ``best_known`` in percent,
+        whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for that. Both are
+        infinite if the tolerance was not reached, so that medians include all runs.
 
     Examples
     --------
@@ -273,7 +263,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     """
     within = _validate.positive_number(within, "within", "%", zero=True)
     _validate.columns(runs, ["evaluation", "best", "best_known", "cpu_seconds"], "runs", "a location study")
-    keys = [name for name in runs if name not in _NOT_KEYS]  # whatever else is a column tells runs apart
+    keys = [name for name in runs if name not in _RESULT_COLUMNS]  # whatever else is a column tells runs apart
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
     ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)
     near = runs[runs["best"] <= (1 + within / 100) * runs["best_known"] + ROUNDING]
@@ -284,7 +274,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
 
 
 def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Executor | None]:
-    """Return the keyword arguments of joblib for a backend, and the executor to use instead of joblib, if any."""
+    """Return the settings of joblib for a backend, and the executor to use instead of joblib, or None."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
@@ -302,7 +292,7 @@ def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Exe
     )
 
 
-def _work(
+def _run_case(
     task: Callable[..., object], item: tuple[str, Case]
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
     """Run one case, given with its key; return the key, its rows or None, and (error, traceback) or None."""
@@ -312,7 +302,7 @@ def _work(
     try:
         with one_thread, threadpool_limits(1):  # the first for tasks side by side in threads, the second for OpenMP
             # through JSON, so that new rows equal those read from a file
-            return key, json.loads(json.dumps(_rows(task(**case), case), default=_plain)), None
+            return key, json.loads(json.dumps(_rows(task(**case), case), default=_to_plain)), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
 
@@ -334,13 +324,12 @@ def _rows(result: object, case: Case) -> list[Row]:
 
 
 @contextmanager
-def _on_file(
+def _open_file(
     path: PathLike | None, task: str, columns: list[str]
 ) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
-    """Open the file of a study for a ``with`` block.
+    """Open the file of a study for a ``with`` block; provide the rows of its cases by `_key`, and a function to append.
 
-    Provides the rows of the finished cases, by the keys that `_key` gives them, and a function that appends a case and
-    its rows to the file. Without a path there are no finished cases, and nothing is stored.
+    Without a path there are no finished cases, and nothing is stored.
     """
     if path is None:
         yield {}, lambda case, rows: None

@@ -2,13 +2,13 @@
 
 ``read_calls``       a log (time, place, stamps) from CSV, Excel, Parquet or GeoJSON
 ``read_stations``    where units may wait
-``check_calls``      what looks wrong in them
+``check_calls``      likely mistakes in both
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
 ``city_from_calls``  all steps at once
-``held_out_weeks``   rates of each week, and of all others, to judge decisions
+``held_out_weeks``   calls of each week, and rates estimated from all others, to test decisions
 ``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
 ``back_test``        the values of a `Fit` beside those of a later log
-``replay``           what would have happened to the calls of a log with another deployment
+``replay``           response times of the calls of a log with another deployment, by simulation
 
 >>> import emsopt as eo
 >>> calls, stations = eo.datasets.practice_calls()

@@ -1,6 +1,6 @@
 """Patterns for the names of columns, by role, and the meaning of names such as "Call to Clear".
 
-Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
+Names are compared in lower case, without accents, punctuation and text in brackets: ``Date_Time_Of_Event`` as
 "datetimeofevent". Names of times are also compared without words that do not distinguish them:
 ``arrival_time_primary_unit`` as "arrival". Patterns must match a whole name; an earlier one is preferred.
 """
@@ -14,26 +14,26 @@ from functools import lru_cache
 
 LONGEST_NAME = 80
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
-_BEFORE = (
+_PREFIX = (
     r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|last|initial|primary|unit|pump|crew|vehicle|call|incident|event|"
     r"alarm|cad|psap|911|999|112)*"
 )
-_SAY_NOTHING = re.compile(  # words in names of all kinds of times, which distinguish none, in several languages
+_COMMON_WORDS = re.compile(  # words in names of all kinds of times, which distinguish none, in several languages
     "date|time|dt|tm|dttm|datetime|timestamp|stamp|ts|utc|local|actual|of|the|by|first|prim(?:ary)?|initial|units?|pump|"
     "crew|vehicle|apparatus|resource|cad|ems|psap|911|999|112|du|des?|d|la|les?|l|del|al|el|di|il|der|am|um|y|datum|"
     "uhrzeit|zeit|zeitpunkt|heure|horaire|fecha|hora|data|ora|tijd|tijdstip|fahrzeug|rettungsmittel|engin|vehicule|unidad|"
     "movil|ambulanc(?:ia|e)|mezzo|voertuig|eenheid"
 )
-_SAY_LITTLE = re.compile(
+_CALL_WORDS = re.compile(
     "call|incident|event|alarm|emergency|appel|intervention|einsatz|llamada|incidente|chiamata|melding"
 )
 # Times that are no stamps of a unit: of the patient, of the hospital, of leaving the scene.
-ELSEWHERE = re.compile(
+NOT_STAMPS = re.compile(
     "hosp|patient|dest|facil|transp|transf|cancel|birth|dob|updat|modif|zielort|klinik|krankenhaus|hopital|"
     "(?:left|leav(?:e|ing)|depart(?:ed|ing|ure)?)(?:from|the)*scene|staging|staged"
 )
-_TIMED = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
-_AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
+_TIME_SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
+_SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
 _GEO = (
     "(?:geo|gps|utm|mga|osgb|bng|grid|coo?rd|koord|wgs|84|incident|call|event|scene|address|location|site|map|start|"
     "centroid|point|einsatzort|gk)*"
@@ -49,12 +49,12 @@ _CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|en
 TIME = (
     "time|datetime|timestamp|dttm",
     (
-        rf"{_BEFORE}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
+        rf"{_PREFIX}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
         r"(?:meldungs)?eingang(?:notruf)?|priseappel|reception|recu|recepcion|recibida|ricezione|ricevuta|aangenomen|etimes01)"
-        rf"{_TIMED}"
+        rf"{_TIME_SUFFIX}"
     ),
-    rf"{_BEFORE}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIMED}",
-    rf"{_BEFORE}(?:date|day|time){_TIMED}",
+    rf"{_PREFIX}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIME_SUFFIX}",
+    rf"{_PREFIX}(?:date|day|time){_TIME_SUFFIX}",
 )
 DATE = ("date", "datum|fecha|data|jour|giorno", *TIME)
 STAMPS = {
@@ -83,8 +83,8 @@ ELAPSED = {
     "scene_time": ("on_scene", "cleared", 1500.0, "(?:on|at)?scene"),
     "service_time": ("dispatched", "cleared", 3000.0, "service|total|busy|committed|task|job"),
 }
-_SPAN = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
-SPAN = {role: rf"{_BEFORE}(?:{words}){_SPAN}" for role, (*_, words) in ELAPSED.items()}
+_DURATION_WORDS = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
+ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED.items()}
 UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # names may tell the unit, here in seconds
 STATUSES = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
@@ -92,8 +92,8 @@ STATUSES = {  # a column of statuses has further words for stamps than names of 
     "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
     "cleared": "cl|clr|clrd|c|av|avl|avail|aq|back(?:in)?service|clearscene|availableinservice|(?:back)?inquarters",
 }
-STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
-GUESSES = {  # parts of unusual names such as "Arr" or "T_DISP": too vague to take a column, enough to suggest it
+STAMP_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_SUFFIX}" for role, words in STAMPS.items()}
+STAMP_HINTS = {  # parts of unusual names such as "Arr" or "T_DISP": too vague to take a column, enough to suggest it
     "dispatched": "di?sp|assi|al[ae]r|mobi|tone|page|sent",
     "en_route": "en?r(?!e)|rout|rte|way|depa|roll",
     "on_scene": "arr|onsc|scn|scene|atten|reach",
@@ -106,8 +106,8 @@ NUMBERS = {
     "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
 }
 # Roles of text, which the details of a log keep under these names, but for those that joining rows uses up.
-USED_UP = ("incident", "status", "patient")
-LABELS = {
+JOINING_ROLES = ("incident", "status", "patient")
+TEXT_ROLES = {
     "incident": (
         rf"(?:cad|starfire)?inc(?:ident)?{_ID}|cad{_ID}|einsatz{_ID}|n(?:o|um|umero)?(?:inter|intervention|incident)e?",
         rf"(?:event|call|case|run|job|masterincident){_ID}",
@@ -171,11 +171,11 @@ NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in 
 
 def is_district(name: str) -> bool:
     """Return whether a column's name fits districts in general, rather than those of first-due stations."""
-    first_due, any_district = ([re.fullmatch(p, form) for form in forms_of(name)] for p in LABELS["first_due"])
+    first_due, any_district = ([re.fullmatch(p, form) for form in forms_of(name)] for p in TEXT_ROLES["first_due"])
     return any(any_district) and not any(first_due)
 
 
-def plain(name: str) -> str:
+def letters(name: str) -> str:
     """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
     return re.sub(r"[\W_]+", "", _unaccent(name).lower())[:LONGEST_NAME]
 
@@ -187,20 +187,20 @@ def _unaccent(name: str) -> str:
 
 def _unbracket(name: str) -> str:
     """Remove parts in brackets from a name, unless nothing else would be left."""
-    return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if plain(short)), name)
+    return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if letters(short)), name)
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, separated by signs or capitals; only `LONGEST_NAME` characters are read."""
+    """Return the words of a name, separated by punctuation or capitals; only `LONGEST_NAME` characters are read."""
     found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _unaccent(_unbracket(name))[:LONGEST_NAME])
     return [word.lower() for word in found]
 
 
 def forms_of(name: str) -> tuple[str, ...]:
     """Return the forms of a name that patterns may match: whole, without brackets, and only its distinctive words."""
-    words = [word for word in _words(name) if not _SAY_NOTHING.fullmatch(word)]
-    telling = [word for word in words if not _SAY_LITTLE.fullmatch(word)] or words
-    return plain(name), plain(_unbracket(name)), "".join(telling)
+    words = [word for word in _words(name) if not _COMMON_WORDS.fullmatch(word)]
+    telling = [word for word in words if not _CALL_WORDS.fullmatch(word)] or words
+    return letters(name), letters(_unbracket(name)), "".join(telling)
 
 
 @lru_cache(maxsize=10_000)
@@ -208,30 +208,30 @@ def span_of(name: str) -> tuple[str, str] | None:
     """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
-        start = next(filter(None, (_moment_of(words[j:k]) for j in range(k))), None)
-        end = next(filter(None, (_moment_of(words[k + 1 : j]) for j in range(len(words), k + 1, -1))), None)
+        start = next(filter(None, (_stamp_of_words(words[j:k]) for j in range(k))), None)
+        end = next(filter(None, (_stamp_of_words(words[k + 1 : j]) for j in range(len(words), k + 1, -1))), None)
         if start and end:
             return start, end
     return None
 
 
-def _moment_of(words: Sequence[str]) -> str | None:
+def _stamp_of_words(words: Sequence[str]) -> str | None:
     """Return the stamp that words name, or "time" for the time of the call; None if they name neither."""
     form = forms_of(" ".join(words))[-1]
-    if ELSEWHERE.search(form) or all(map(_SAY_NOTHING.fullmatch, words)):
+    if NOT_STAMPS.search(form) or all(map(_COMMON_WORDS.fullmatch, words)):
         return None
-    patterns = {**STAMP, "time": "|".join(TIME[1:3])}
+    patterns = {**STAMP_PATTERNS, "time": "|".join(TIME[1:3])}
     return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
 def unit_of(name: str) -> float | None:
-    """Return the unit of elapsed times, in seconds, that the name of their column states, or None."""
+    """Return the unit of elapsed times, in seconds, that the name of their column has, or None."""
     return next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
 
 
 def stamp_of(status: str) -> str | None:
     """Return the stamp that a word for the status of a unit stands for, or None."""
-    word = plain(status)
-    if ELSEWHERE.search(word):
+    word = letters(status)
+    if NOT_STAMPS.search(word):
         return None
-    return next((role for role in STAMPS if re.fullmatch(f"{STAMP[role]}|{STATUSES[role]}", word)), None)
+    return next((role for role in STAMPS if re.fullmatch(f"{STAMP_PATTERNS[role]}|{STATUSES[role]}", word)), None)

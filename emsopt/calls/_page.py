@@ -1,4 +1,4 @@
-"""A self-contained page of recorded beside modelled values: sentences, a table and figures as inline SVG."""
+"""HTML page that compares recorded with modelled values: sentences, a table and figures as inline SVG."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ svg text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; 
 """
 RECORDED, MODELLED, OUTSIDE, BAND = "#0072B2", "#333333", "#D55E00", "#c9c9c9"
 GRID = "#e4e4e4"
-SHARES = ("late_", "utilization")  # shares are shown in percent; beginnings of their names
+SHARE_PREFIXES = ("late_", "utilization")  # shares are shown in percent; beginnings of their names
 WIDTH, ROW, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34
 CITY_MODEL = "City model: the model by which deployments are compared, with the calls of the days before."
-KEY = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED}"/></svg> recorded
+MARKS = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED}"/></svg> recorded
 <svg width="14" height="12"><rect x="2.5" y="1.5" width="9" height="9" fill="{OUTSIDE}"/></svg> recorded, outside
 the interval <svg width="34" height="12"><path d="M1 6H33" stroke="{BAND}" stroke-width="6"/>
 <path d="M17 1V11" stroke="{MODELLED}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
 
 
 def document(title: str, style: str, body: str) -> str:
-    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, the title is text."""
+    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, ``style`` CSS, ``title`` plain text."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -45,25 +45,25 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return the body of the page as HTML. ``figures`` are SVG texts, ``table`` a DataFrame; all texts are escaped."""
+    """Return the body of the page as HTML. ``figures`` are HTML already; all other texts are escaped."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
 
-    def written(row: pd.Series[float]) -> pd.Series[str]:
-        return row.map(("{:.1%}" if str(row.name).startswith(SHARES) else "{:.2f}").format)
+    def format_row(row: pd.Series[float]) -> pd.Series[str]:
+        return row.map(("{:.1%}" if str(row.name).startswith(SHARE_PREFIXES) else "{:.2f}").format)
 
-    cells = table.apply(written, axis=1).where(table.notna(), "")
-    cells = cells.rename(index=in_words, columns=lambda name: name.replace("_", " "))
+    cells = table.apply(format_row, axis=1).where(table.notna(), "")
+    cells = cells.rename(index=label_of_measure, columns=lambda name: name.replace("_", " "))
     if "city_model" in table:
         notes = [*notes, CITY_MODEL]
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
-        f"<h1>{escape(title)}</h1><ul>{items}</ul>{cells.to_html(border=0)}{below}{KEY}"
+        f"<h1>{escape(title)}</h1><ul>{items}</ul>{cells.to_html(border=0)}{below}{MARKS}"
         f'<div class="figures">{drawn}</div>'
     )
 
 
-def in_words(name: str) -> str:
+def label_of_measure(name: str) -> str:
     """Return the name of a measure in words: "90th percentile (min)" for ``percentile_90_min``."""
     if late := re.fullmatch(r"late_over_(.+)_min", name):
         return f"share over {late[1]} min"
@@ -71,14 +71,14 @@ def in_words(name: str) -> str:
     return re.sub(r"_min$", " (min)", name).replace("_", " ")
 
 
-def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return an SVG figure: one row per row of ``frame``, with recorded value, modelled value and interval.
+def dot_plot(frame: pd.DataFrame, title: str, unit: str) -> str:
+    """Return a dot plot as HTML with inline SVG: recorded value, modelled value and interval per row of ``frame``.
 
-    Columns are ``recorded``, ``modelled``, ``low`` and ``high``. Without a ``unit``, values are shares.
+    Columns are ``recorded``, ``modelled``, ``low`` and ``high``. If ``unit`` is empty, values are shares, in percent.
     """
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)
-    step = _step(high - low)
+    step = _tick_step(high - low)
     first = np.floor(low / step)
     ticks = step * np.arange(first, max(np.ceil(high / step), first + 1) + 1)  # equal values would leave no width
 
@@ -110,7 +110,7 @@ def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
     )
 
 
-def _step(span: float) -> float:
+def _tick_step(span: float) -> float:
     """Return a round distance between ticks such that at most seven of them fit into a span."""
     step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
     return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))

@@ -1,4 +1,4 @@
-"""Read tables of points from files, a DataFrame or an upload, and the forms that a place in one cell may have.
+"""Read tables of points from files, DataFrames or uploads, and parse places that stand in one cell.
 
 =========================================  =====================================================================
 form                                       example
@@ -65,7 +65,7 @@ WKT = re.compile(
 )
 JSON = re.compile(rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_N})\s*,\s*({_N})(?:\s*,\s*{_N})?\s*[)\]].*", _ANY)
 _VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_N})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
-NAMED = [
+NAMED_NUMBERS = [
     re.compile(rf"(?<![^\W_])(?:{names}){_VALUE}", re.IGNORECASE)
     for names in ("lon|lng|long|longitude", "lat|latitude")
 ]
@@ -80,7 +80,7 @@ DMS = re.compile(
 def read_table(
     source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: Choose, crs: object = None
 ) -> tuple[Table, dict[str, str]]:
-    """Read a table of points; return it with the columns that ``choose`` takes (`_roles.call_columns`), by role.
+    """Read a table of points; return it, and the names of the columns that ``choose`` takes, by role.
 
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
     name in messages. Of a file, only the chosen columns are kept. Columns get lower-case names. A geometry is converted
@@ -134,7 +134,7 @@ def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
 def _from_frame(
     source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
-    """Return a table with columns for its geometry and its index, and the reference system of its coordinates."""
+    """Return a table with its geometry and index as columns, and the reference system (None: degrees)."""
     frame, _ = geography.without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
     crs = crs if frame is source else None
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
@@ -146,7 +146,7 @@ def _from_frame(
     return frame, crs
 
 
-def places(table: Table, key: Mapping[str, str]) -> FloatArray:
+def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     """Return longitude and latitude in degrees, shape (rows, 2), from the columns ``key``; blank places are NaN."""
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
@@ -172,23 +172,23 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
-def words(table: Table, key: str) -> pd.Series[Any]:
+def read_text(table: Table, key: str) -> pd.Series[Any]:
     """Return a column as text, with None for blank cells."""
     cells = table.frame[key].tolist()
     filled = [None if empty else columns.text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
     return pd.Series(filled, dtype=object)
 
 
-def with_blanks(table: Table, rows: BoolArray) -> Table:
+def blank_rows(table: Table, rows: BoolArray) -> Table:
     """Return a table with blank cells in some rows; whole numbers stay whole."""
     plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
     return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
 
 
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
-    """Split a column of places into a table with columns x and y; return it and its reference system."""
+    """Parse a column of places; return a table with columns for x and y, and their reference system."""
     cells = table.frame[name].tolist()
-    found = pd.DataFrame([place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
+    found = pd.DataFrame([parse_place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
     nowhere = (found["x"] == NOWHERE.x).to_numpy()
     bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
@@ -208,13 +208,15 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
 
 
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return cells as text and as numbers; other text is NaN."""
+    """Return the cells of a table as text, and as numbers, NaN for other text; both of its shape."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
-    return written, pd.DataFrame({name: [*map(decimal, written[name])] for name in cells}, cells.index, dtype=float)
+    return written, pd.DataFrame(
+        {name: [*map(parse_decimal, written[name])] for name in cells}, cells.index, dtype=float
+    )
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return how many units make a degree, by the names and sizes of the columns: 1e6 for millionths, else 1."""
+    """Return the units per degree, by names and sizes of the columns: 1, or 1e5, 1e6 or 1e7 for whole numbers."""
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
     if not len(points) or (most <= (180, 90)).all():
@@ -227,8 +229,8 @@ def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
 
 
 @contextmanager
-def rows_explained() -> Iterator[None]:
-    """Append how rows are counted to errors that name a row of a file."""
+def explain_rows() -> Iterator[None]:
+    """Within a ``with`` block, append to errors that name a row how rows are counted."""
     try:
         yield
     except InputError as error:
@@ -239,7 +241,7 @@ def rows_explained() -> Iterator[None]:
 
 
 def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
-    """Return the path of a file, or the content of an open file as an `Upload`; raise if there is no such file."""
+    """Return the path of an existing file, or the name and content of an open file as an `Upload`."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
     content = source.read(_formats.MOST_BYTES + 1)
@@ -248,7 +250,7 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
 
 
 def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
-    """Return one row per feature: the chosen properties and the degrees of its Point, None without geometry."""
+    """Return one row per feature: the chosen properties, and ``lon`` and ``lat`` of its Point, None if it has none."""
     rows = []
     for k, (properties, geometry) in enumerate(geography.read_features(file, crs), 1):
         is_point = isinstance(geometry, dict) and geometry.get("type") == "Point"
@@ -277,7 +279,7 @@ class Place(NamedTuple):
 NOWHERE = Place("nan", "nan")  # of a cell that holds no place
 
 
-def decimal(text: str) -> float | None:
+def parse_decimal(text: str) -> float | None:
     """Parse a number, or degrees, minutes and seconds such as 45°28'14.7"N, to a float; return None for other texts."""
     if found := DMS.fullmatch(text):
         degrees, minutes, seconds = (float((part or "0").replace(",", ".")) for part in found.group(2, 3, 4))
@@ -288,8 +290,8 @@ def decimal(text: str) -> float | None:
     return None
 
 
-def place(text: str) -> Place | None:
-    """Parse the place in a cell; return None if it has none of the forms."""
+def parse_place(text: str) -> Place | None:
+    """Parse the place in a cell; return None if it has none of the forms that the module's docstring lists."""
     if found := WKT.fullmatch(text):
         return Place(found[2], found[3], crs=found[1] and f"EPSG:{found[1]}")
     for form in PAIRS:
@@ -297,5 +299,5 @@ def place(text: str) -> Place | None:
             return Place(found[1].replace(",", "."), found[2].replace(",", "."), pair=True)
     if found := JSON.fullmatch(text):
         return Place(found[1], found[2])
-    named = [form.findall(text) for form in NAMED]
+    named = [form.findall(text) for form in NAMED_NUMBERS]
     return Place(named[0][0], named[1][0]) if list(map(len, named)) == [1, 1] else None

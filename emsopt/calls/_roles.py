@@ -1,7 +1,7 @@
 """Find the column of a table for each role (time, place, unit, ...), by its name (`_names`) and its first values.
 
-A fitting name is enough for a column of text only: the cells of a column of times must be times, those of a column of
-numbers numbers. Conditions (``where``) name the file's own columns, not roles.
+The first values of a column of times must be times and those of a column of numbers numbers; columns of text are chosen
+by name alone. Conditions (``where``) name the file's own columns, not roles.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ..errors import Argument, InputError, Message
 from ..errors._types import FloatArray
 from ..errors._validate import quote
 from . import _names, _time_forms
-from ._points import Cells, Choose, place
+from ._points import Cells, Choose, parse_place
 
 CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
-CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED, "service_min", "units_sent", *_names.LABELS, "status_time")
+CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED, "service_min", "units_sent", *_names.TEXT_ROLES, "status_time")
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min", "agency")
-OF_DISPATCH = ("first_due", "agency")  # taken last, so that no column of these names is missed elsewhere
-EXPLAINED = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
+DISPATCH_ROLES = ("first_due", "agency")  # taken last, so that no column of these names is missed elsewhere
+ROLE_EXAMPLES = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
-SHORT = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
-FINE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
+COARSE = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
+PRECISE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
 WIDEST_DEGREES = 3
-CHOICE, KIND = "where ", "kind "  # begin the roles of columns by which rows are chosen, or that say what a row is
-CLOCKS = ("clock", "seconds")  # kinds of times of day
+CONDITION_PREFIX, KIND_PREFIX = "where ", "kind "  # of roles of columns that choose rows, or say what a row is
+CLOCK_KINDS = ("clock", "seconds")  # kinds of times of day
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
-ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes
+LEAST_SHARE = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
 
 class _ColumnChooser:
-    """Assigns the columns of one table to roles: ``taken`` holds those assigned, ``free`` the others."""
+    """Assigns the columns of a table to roles: ``taken`` has the assigned columns by role, ``free`` all others."""
 
     def __init__(
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
@@ -52,9 +52,9 @@ class _ColumnChooser:
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             if kind in ("number", "fraction"):
-                named = "|".join((_names.TIME[1], *_names.STAMP.values()))
+                named = "|".join((_names.TIME[1], *_names.STAMP_PATTERNS.values()))
                 timed = any(re.fullmatch(named, form) for form in self.forms[name])
-                timed |= bool(re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.plain(name)))
+                timed |= bool(re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.letters(name)))
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]
@@ -62,23 +62,23 @@ class _ColumnChooser:
     def has_kind(self, name: str, kinds: Sequence[str]) -> bool:
         return self.kind(name) in kinds
 
-    def stamps(self, name: str, *kinds: str) -> bool:
-        """Return whether a column may hold times of a unit, of one of the ``kinds`` (default: dated or not)."""
-        return self.kind(name) in (kinds or ("moment", "clock")) and not _names.ELSEWHERE.search(_names.plain(name))
+    def holds_stamps(self, name: str, *kinds: str) -> bool:
+        """Return whether a column may hold stamps of a unit, in cells of one of these kinds (default: any times)."""
+        return self.kind(name) in (kinds or ("moment", "clock")) and not _names.NOT_STAMPS.search(_names.letters(name))
 
-    def lasts(self, name: str, role: str) -> bool:
+    def holds_elapsed(self, name: str, role: str) -> bool:
         """Return whether a column may hold the elapsed times of a role in `ELAPSED`."""
         kind, typical = self.kind(name), _names.ELAPSED[role][2]
         spans = _names.span_of(name) == _names.ELAPSED[role][:2]
-        numbers = kind == "seconds" or (not kind and self._is(NUMERIC.fullmatch, name))
+        numbers = kind == "seconds" or (not kind and self._fits(NUMERIC.fullmatch, name))
         if numbers or kind == "spelt":
             return (
                 kind == "spelt" or spans or re.search("time|tm|dur|interval|elapsed|sec|min", name.lower()) is not None
             )
         return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
 
-    def suits(self, name: str, role: str) -> bool:
-        """Return whether a column may have a role. Statuses and patients need incidents, statuses also no stamps."""
+    def may_have_role(self, name: str, role: str) -> bool:
+        """Return whether a text role suits a column: patients and statuses need incidents, statuses also no stamps."""
         if role == "status":
             words = any(map(_names.stamp_of, set(texts(self.cells[name]))))
             return words and "incident" in self.taken and not _names.STAMPS.keys() & self.taken.keys()
@@ -90,57 +90,61 @@ class _ColumnChooser:
     def _starts(self) -> FloatArray:
         """Return the times of day (s) of the calls in the first rows, shape (K,), or NaN without a column."""
         name = self.taken.get("time", self.taken.get("date"))
-        return np.array(np.nan) if name is None else _time_forms.clocks(self._written(name), self.time_format)
+        return np.array(np.nan) if name is None else _time_forms.times_of_day(self._written(name), self.time_format)
 
-    def first(
+    def find(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
     ) -> str | None:
-        """Return a free column that ``fits`` and of which one of the first ``forms_of`` forms matches a pattern."""
+        """Return a free column that ``fits``, by the first pattern that one of its first ``forms_of`` forms matches."""
         for pattern in patterns:
             for name in self.free:
                 if any(re.fullmatch(pattern, form) for form in self.forms[name][:forms_of]) and fits(name):
                     return name
         return None
 
-    def take(self, role: str, name: str | None) -> None:
+    def assign(self, role: str, name: str | None) -> None:
         """Assign a column to a role, unless it is None or the user has decided on the role."""
         if name is not None and role not in self.given:
             self.taken[role] = name
             self.free.remove(name)
 
-    def take_place(self) -> None:
+    def assign_place(self) -> None:
         """Assign the columns of longitude and latitude, or one column that holds both."""
         if "place" not in self.taken:
-            self.take("lon", self.first(_names.LON, self._coordinate))
-            self.take("lat", self.first(_names.LAT, self._coordinate))
+            self.assign("lon", self.find(_names.LON, self._coordinate))
+            self.assign("lat", self.find(_names.LAT, self._coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
-            both = self.first(_names.PLACE, lambda name: self._is(place, name))
-            self.take("place", both or next((name for name in self.free if self._is(_has_order, name)), None))
+            both = self.find(_names.PLACE, lambda name: self._fits(parse_place, name))
+            self.assign("place", both or next((name for name in self.free if self._fits(_has_order, name)), None))
 
-    def take_numbers(self, *roles: str) -> None:
-        """Assign columns of numbers. Cells under the usual name are checked later, so that errors can name them."""
+    def assign_numbers(self, *roles: str) -> None:
+        """Assign columns of numbers; those of the usual names unchecked, as reading them names cells that are wrong."""
         for role in roles:
-            usual, *further = _names.NUMBERS[role]
-            self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC.fullmatch, name)))
+            usual, *more = _names.NUMBERS[role]
+            self.assign(role, self.find([usual]) or self.find(more, lambda name: self._fits(NUMERIC.fullmatch, name)))
 
     def _coordinate(self, name: str) -> bool:
-        """Return whether a column may hold one coordinate; x and y look like km if rounded and spread widely."""
-        if len(_names.plain(name)) == 1 and self._is(SHORT.fullmatch, name):
-            values = [float(cell.replace(",", ".")) for cell in filter(SHORT.fullmatch, texts(self.cells[name]))]
+        """Return whether a column may hold one coordinate, and not, as x and y of few digits may, something else."""
+        if len(_names.letters(name)) == 1 and self._fits(COARSE.fullmatch, name):
+            values = [float(cell.replace(",", ".")) for cell in filter(COARSE.fullmatch, texts(self.cells[name]))]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
-        return _names.plain(name) in ("lon", "lat") or self._is(DECIMAL.fullmatch, name) or not self._is(place, name)
+        return (
+            _names.letters(name) in ("lon", "lat")
+            or self._fits(DECIMAL.fullmatch, name)
+            or not self._fits(parse_place, name)
+        )
 
-    def _is(self, form: Callable[[str], object], name: str) -> bool:
+    def _fits(self, form: Callable[[str], object], name: str) -> bool:
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
-        return bool(filled) and sum(form(text) is not None for text in filled) >= ENOUGH * len(filled)
+        return bool(filled) and sum(form(text) is not None for text in filled) >= LEAST_SHARE * len(filled)
 
     def unused(self) -> dict[str, str]:
-        """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
+        """Return the columns of times without a role, each with the missing stamp that it may be, or ""."""
         missing, found = [role for role in _names.STAMPS if role not in self.taken], dict[str, str]()
         for name in (name for name in self.free if self.kind(name) in ("moment", "clock")):
             free = (role for role in missing if role not in found.values())
-            found[name] = next((role for role in free if re.search(_names.GUESSES[role], _names.plain(name))), "")
+            found[name] = next((role for role in free if re.search(_names.STAMP_HINTS[role], _names.letters(name))), "")
         return found
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
@@ -150,9 +154,9 @@ class _ColumnChooser:
         if not absent:
             return self.taken
         option, likely = self._suggest(absent)
-        lacks = " and ".join(f"a column {role!r} ({EXPLAINED[role]})" for role in absent)
+        lacks = " and ".join(f"a column {role!r} ({ROLE_EXAMPLES[role]})" for role in absent)
         hint = ""
-        if "time" in absent and self.first(["demand|calls|count|population"]):
+        if "time" in absent and self.find(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
         rest = f"{likely}; {list_columns(names)}.{hint}"
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
@@ -160,7 +164,7 @@ class _ColumnChooser:
     def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
         """Return the option that would name the absent columns, and a text on which columns they may be."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
-        fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._is(FINE.fullmatch, name)]
+        fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._fits(PRECISE.fullmatch, name)]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
         return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
@@ -174,87 +178,88 @@ def call_columns(
     """Return the function that chooses the columns of a log of calls.
 
     ``columns`` are those that the user named, by role. ``unused`` is filled with the columns of times that were not
-    taken (`_ColumnChooser.unused`). Columns ``chosen_by``, by which rows are chosen, get roles starting with `CHOICE`.
+    taken (`_ColumnChooser.unused`). Columns ``chosen_by``, by which rows are chosen, get the prefix `CONDITION_PREFIX`.
     """
     given = _check_columns(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _ColumnChooser(given, names, cells, time_format)
-        search.take_place()
-        _take_time(search)
-        search.take_numbers("service_min", "units_sent")
-        _take_elapsed(search)
-        _take_stamps(search)
-        _take_labels(search)
+        search.assign_place()
+        _assign_time(search)
+        search.assign_numbers("service_min", "units_sent")
+        _assign_elapsed(search)
+        _assign_stamps(search)
+        _assign_labels(search)
         for name in chosen_by:
-            search.taken[CHOICE + name] = _column(name, names, "`where`")
-        search.taken |= {KIND + name: name for name in search.free if _has_no_calls(cells[name])}
-        for role in OF_DISPATCH:
-            search.take(role, search.first(_names.LABELS[role]))
+            search.taken[CONDITION_PREFIX + name] = _column(name, names, "`where`")
+        search.taken |= {KIND_PREFIX + name: name for name in search.free if _marks_no_calls(cells[name])}
+        for role in DISPATCH_ROLES:
+            search.assign(role, search.find(_names.TEXT_ROLES[role]))
         unused.update(search.unused())
         return search.check(where, names, ("time", "lon", "lat"))
 
     return choose
 
 
-def _has_no_calls(cells: Sequence[object]) -> bool:
-    """Return whether a column classifies rows, with words for rows that may be no calls."""
+def _marks_no_calls(cells: Sequence[object]) -> bool:
+    """Return whether a column has few distinct texts, and one of them means that a row may be no call."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
     return len(words) <= MOST_KINDS and any(map(_names.NO_CALL.search, words))
 
 
-def _take_time(search: _ColumnChooser) -> None:
-    """Assign the column of times: times, else times of day beside dates, else dates alone."""
-    day = search.first(_names.DATE, partial(search.has_kind, kinds=("date",)))
+def _assign_time(search: _ColumnChooser) -> None:
+    """Assign the column of the times of calls: dated times or, without any, times of day with dates, or dates."""
+    day = search.find(_names.DATE, partial(search.has_kind, kinds=("date",)))
     if "time" in search.given:
-        if "time" in search.taken and search.has_kind(search.taken["time"], CLOCKS):
-            search.take("date", day)
+        if "time" in search.taken and search.has_kind(search.taken["time"], CLOCK_KINDS):
+            search.assign("date", day)
         return
-    moment = search.first(_names.TIME[:1], partial(search.has_kind, kinds=("moment", "date")))
-    moment = moment or search.first(_names.TIME, lambda name: search.stamps(name, "moment"), 3)
+    moment = search.find(_names.TIME[:1], partial(search.has_kind, kinds=("moment", "date")))
+    moment = moment or search.find(_names.TIME, lambda name: search.holds_stamps(name, "moment"), 3)
     if moment is None and (day is not None or "date" in search.taken):
-        moment = search.first(
-            _names.TIME, lambda name: search.has_kind(name, CLOCKS) and _names.span_of(name) is None, 3
+        moment = search.find(
+            _names.TIME, lambda name: search.has_kind(name, CLOCK_KINDS) and _names.span_of(name) is None, 3
         )
-        search.take("date", None if moment is None else day)
+        search.assign("date", None if moment is None else day)
     # whatever has the usual name is taken for the time, so that cells that are no times are found
-    search.take("time", moment or day or search.first([*_names.TIME[:1], "date"]))
+    search.assign("time", moment or day or search.find([*_names.TIME[:1], "date"]))
 
 
-def _take_elapsed(search: _ColumnChooser) -> None:
+def _assign_elapsed(search: _ColumnChooser) -> None:
     """Assign columns of elapsed times. If calls have only a date, first assign the time of day of dispatch."""
     taken, decided = search.taken, {"date", "time"} & search.given.keys()
     if "time" in taken and not decided and "date" not in taken and search.kind(taken["time"]) == "date":
-        clock = search.first([_names.STAMP["dispatched"]], lambda name: search.kind(name) == "clock", 3)
+        clock = search.find([_names.STAMP_PATTERNS["dispatched"]], lambda name: search.kind(name) == "clock", 3)
         if clock is not None:
             taken["date"], taken["time"] = taken["time"], clock
-    for role, pattern in _names.SPAN.items():
+    for role, pattern in _names.ELAPSED_PATTERNS.items():
         named = next(
-            (n for n in search.free if _names.span_of(n) == _names.ELAPSED[role][:2] and search.lasts(n, role)), None
+            (n for n in search.free if _names.span_of(n) == _names.ELAPSED[role][:2] and search.holds_elapsed(n, role)),
+            None,
         )
-        search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
+        search.assign(role, named or search.find([pattern], partial(search.holds_elapsed, role=role)))
 
 
-def _take_stamps(search: _ColumnChooser) -> None:
-    """Assign columns of stamps, and a column for the time of the call if there is none so far."""
+def _assign_stamps(search: _ColumnChooser) -> None:
+    """Assign the columns of stamps; without a time of the call, use dispatch or the only other column of times."""
     for role in _names.STAMPS:
-        search.take(role, search.first([_names.STAMP[role]], search.stamps, 3))
+        search.assign(role, search.find([_names.STAMP_PATTERNS[role]], search.holds_stamps, 3))
     if "time" in search.taken or "time" in search.given:
         return
-    times = [name for name in search.free if search.stamps(name, "moment")]
+    times = [name for name in search.free if search.holds_stamps(name, "moment")]
     if "dispatched" in search.taken:
         search.taken["time"] = search.taken["dispatched"]  # the log has no earlier time of the call
     elif len(times) == 1:
-        search.take("time", times[0])
+        search.assign("time", times[0])
 
 
-def _take_labels(search: _ColumnChooser) -> None:
+def _assign_labels(search: _ColumnChooser) -> None:
     """Assign the columns of text roles (incident, unit, station, ...) and the column of status times."""
-    for role in (role for role in _names.LABELS if role not in OF_DISPATCH):
-        search.take(role, search.first(_names.LABELS[role], partial(search.suits, role=role)))
+    for role in (role for role in _names.TEXT_ROLES if role not in DISPATCH_ROLES):
+        search.assign(role, search.find(_names.TEXT_ROLES[role], partial(search.may_have_role, role=role)))
     if "status" in search.taken:
         named = [".*(?:status|event|action|activity|stamp).*"]
-        search.take("status_time", search.first(named, lambda name: search.kind(name) == "moment"))
+        search.assign("status_time", search.find(named, lambda name: search.kind(name) == "moment"))
 
 
 def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
@@ -263,18 +268,18 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _ColumnChooser(given, names, cells)
-        search.take_place()
-        search.take("name", search.first(_names.NAME))
-        search.take("agency", search.first(_names.LABELS["agency"]))
-        search.take_numbers("turnout_min", "service_min")
+        search.assign_place()
+        search.assign("name", search.find(_names.NAME))
+        search.assign("agency", search.find(_names.TEXT_ROLES["agency"]))
+        search.assign_numbers("turnout_min", "service_min")
         return search.check(where, names, ("lon", "lat"))
 
     return choose
 
 
 def _has_order(text: str) -> bool | None:
-    """Return True for a place whose form fixes the order of its numbers; None for other cells."""
-    found = place(text)
+    """Return True for a place whose form says which number is the longitude; None for other cells."""
+    found = parse_place(text)
     return True if found and not found.pair else None
 
 
@@ -297,8 +302,8 @@ def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dic
 
 def _column(name: str, names: Sequence[str], role: str) -> str:
     """Return a column's name as spelled in the table; raise if there is no such column."""
-    known = {_names.plain(name): name for name in names} | {name.strip().lower(): name for name in names}
-    column = known.get(name.strip().lower()) or known.get(_names.plain(name))
+    known = {_names.letters(name): name for name in names} | {name.strip().lower(): name for name in names}
+    column = known.get(name.strip().lower()) or known.get(_names.letters(name))
     if column is None:
         raise InputError(f"there is no column {quote(name)} to take for {role}; {list_columns(names)}.")
     return column

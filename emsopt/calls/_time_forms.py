@@ -1,7 +1,7 @@
-"""The forms of times that a column may have, and how texts in them become times.
+"""Parse texts as times; the table lists the forms that they may have.
 
-A regular expression must match the whole text, because a misread date or UTC offset would shift the hours of all calls.
-The form of most cells is tried first; spreadsheets leave some cells of a column in another one.
+A form must match the whole text, because a misread date or UTC offset would shift the hours of all calls. The form of
+most cells is tried first; spreadsheets leave some cells of a column in another one.
 
 =============  =====================================================================================================
 part           forms
@@ -19,10 +19,8 @@ time of day    ``16:05``, ``4:05:30 PM``; on a day before 1970, as Access and Ex
 elapsed        ``5:15`` (minutes or hours first, whichever is likelier), ``0:05:15``, ``0 days 00:05:15``, ``PT5M15S``
 =============  =====================================================================================================
 
-24:00 is midnight at the end of a day.
-
-Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of
-times: one number above 12 decides.
+24:00 is midnight at the end of a day. Two-digit years are 1969 to 2068. Whether the day or the month comes first is
+decided by all cells of all columns of times: one number above 12 is enough.
 """
 
 import re
@@ -42,9 +40,9 @@ from ..errors._validate import quote
 
 Matches: TypeAlias = Sequence[re.Match[str] | None]
 
-HOURS = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
-HOURS |= {"Z": 0, "z": 0, "UTC": 0, "GMT": 0}
-OFFSET = rf"(?:(?P<offset>{'|'.join(HOURS)}|(?:UTC|GMT)?[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)(?:\s*\([A-Za-z ]+\))?)?"
+ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
+ZONES |= {"Z": 0, "z": 0, "UTC": 0, "GMT": 0}
+OFFSET = rf"(?:(?P<offset>{'|'.join(ZONES)}|(?:UTC|GMT)?[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)(?:\s*\([A-Za-z ]+\))?)?"
 DAY = r"(?P<year>\d{4})(?P<dash>[-/.])?(?P<month>(?(dash)\d\d?|\d\d))(?(dash)(?P=dash))(?P<day>(?(dash)\d\d?|\d\d))"
 ISO = re.compile(
     DAY + r"(?:(?:[Tt]|\s+)(?P<hour>\d\d|\d(?=:))"
@@ -76,7 +74,7 @@ OTHERS = (
     + r"\s+(?P<year>\d{4})",
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
 )
-PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
+DATE_PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
 FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
 MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
 # Groups of COMPACT and NUMERIC that hold year, month and day.
@@ -92,35 +90,35 @@ MOST_YEARS = 20  # a log covers few years: a part of a date with more distinct v
 CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
 FRACTION = re.compile(r"0?\.\d{3,}|0(?:\.0*)?|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)  # of a day
 _PARTS = r"(?:(?P<first>\d+):)?(?P<middle>\d+):(?P<last>\d\d(?:\.\d+)?)"
-ELAPSED = re.compile(rf"(?:(?P<days>\d+) days?,?\s+)?{_PARTS}", re.ASCII)
-LASTING = ("days", "first", "middle", "last")  # groups of the forms of elapsed times: days, hours, minutes, seconds
-SPELT = re.compile(
+ELAPSED_COLONS = re.compile(rf"(?:(?P<days>\d+) days?,?\s+)?{_PARTS}", re.ASCII)
+ELAPSED_PARTS = ("days", "first", "middle", "last")  # groups that hold days, hours, minutes and seconds
+ELAPSED_WORDS = re.compile(
     r"(?:P?T?)(?:(?P<first>\d+)\s*h[a-z]*\s*)?(?:(?P<middle>\d+)\s*m[a-z]*\s*)?(?:(?P<last>\d+(?:\.\d+)?)\s*s[a-z]*)?",
     re.ASCII | re.IGNORECASE,
 )
-DAY_ZERO = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # a day zero, before a time of day
-FIRST_YEAR, DAYS_ZERO = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a time of an earlier year is a time of day
+DUMMY_DAY = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # a day zero, before a time of day
+FIRST_YEAR, DUMMY_DAYS = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a time of an earlier year is a time of day
 EPOCHS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
 EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
 EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
 NUMERAL = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 LONGEST_BLANK = max(map(len, BLANKS))
-ENOUGH = 0.8  # share of the cells: some are blank, misspelt or footers
+LEAST_SHARE = 0.8  # share of the cells: some are blank, misspelt or footers
 MOST_COMPARED = 1000
-SHORTLY = 1800, 4 * 3600  # seconds before a call, as clocks differ, and after it
+USUAL_LAGS = 1800, 4 * 3600  # seconds before a call, as clocks differ, and after it
 SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
 
 
 def parse(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
-    """Parse times as written, (K,), NaT if unreadable, and offsets in minutes east of UTC, (K,), NaN if none."""
+    """Parse K texts to times as written, NaT if unreadable, and offsets in minutes east of UTC, NaN if missing."""
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
-        return by_format(written, time_format), offsets
+        return parse_format(written, time_format), offsets
     columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
-    usual = _form(list(islice(filter(None, written), SAMPLE)))
+    usual = _likeliest_form(list(islice(filter(None, written), SAMPLE)))
     rest = np.flatnonzero([bool(text) for text in written])
     for form in dict.fromkeys((usual, *MIXED)):
         cells = [written[k] for k in rest.tolist()]
@@ -129,8 +127,8 @@ def parse(
         else:
             matches = _matches(cells, form)
             ordered = form in (COMPACT, NUMERIC) and any(matches)
-            order = _order(matches, time_format, where, columns) if ordered else PARTS
-            times[rest], offsets[rest] = assemble(matches, form, order)
+            order = _order(matches, time_format, where, columns) if ordered else DATE_PARTS
+            times[rest], offsets[rest] = times_of_matches(matches, form, order)
         rest = rest[np.isnat(times[rest])]
     return times, offsets
 
@@ -143,11 +141,11 @@ def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
 def _order(
     matches: Matches, time_format: str | None, where: str, columns: Iterator[Sequence[str | None]]
 ) -> Sequence[str]:
-    """Return the names of the groups of year, month and day; raise if no column of times tells their order."""
+    """Return the groups of a form that hold year, month and day; raise if no column of times settles their order."""
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
-        orders = (orders & _orders([_dates(text or "") for text in column])) or orders
-    if len(orders) > 1 and not all(map(_day_zero, filter(None, matches))):
+        orders = (orders & _orders([_match_date(text or "") for text in column])) or orders
+    if len(orders) > 1 and not all(map(_has_dummy_date, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
         example = quote(next(filter(None, matches)).string)
@@ -156,28 +154,29 @@ def _order(
     return ORDERS[min(orders)]
 
 
-def _day_zero(match: re.Match[str]) -> bool:
-    """Return whether the date of a match is a dummy that programs write before a time of day."""
+def _has_dummy_date(match: re.Match[str]) -> bool:
+    """Return whether the date of a match is one that programs write before a time of day, such as 1899-12-30."""
     if match.re is NUMBER:
         return False
-    day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else PARTS))
+    day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else DATE_PARTS))
     years = [int(part) for part in day if len(part) == 4 and part.isdigit()]
-    return min(years, default=FIRST_YEAR) < FIRST_YEAR or sorted(part.lstrip("0") for part in day) in DAYS_ZERO
+    return min(years, default=FIRST_YEAR) < FIRST_YEAR or sorted(part.lstrip("0") for part in day) in DUMMY_DAYS
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return the kind of most of the first cells, or "" if they have none.
+    """Return the kind of most of the first cells, or "" if they are no times.
 
-    Kinds are "moment", "date", "clock" (also elapsed time), "fraction" (of a day), "spelt", "seconds" and "number".
+    Kinds are "moment" (date and time), "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt"
+    (elapsed time with letters), "seconds" and "number".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
 
     def most(fits: Callable[[str], object]) -> bool:
-        return sum(map(bool, map(fits, sample))) >= ENOUGH * len(sample)
+        return sum(map(bool, map(fits, sample))) >= LEAST_SHARE * len(sample)
 
     if not sample:
         return ""
-    if time_format not in (None, *ORDERS) and (~np.isnat(by_format(sample, str(time_format)))).mean() > ENOUGH:
+    if time_format not in (None, *ORDERS) and (~np.isnat(parse_format(sample, str(time_format)))).mean() > LEAST_SHARE:
         return "moment"
     if most(_is_clock):
         return "clock"
@@ -185,34 +184,34 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
         return "fraction"
     if most(SECONDS.fullmatch):
         return "seconds"
-    return _kind_of_dates(sample) or ("spelt" if most(SPELT.fullmatch) else "")
+    return _kind_of_dates(sample) or ("spelt" if most(ELAPSED_WORDS.fullmatch) else "")
 
 
 def _is_clock(text: str) -> bool:
-    return bool(ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text)))
+    return bool(ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text)))
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:
-    """Return the kind of cells: moments, dates, times of day on a day before 1970, or numbers; "" for others."""
-    form = _form(sample)
+    """Return the kind of cells that have the form of a date or number, as `kind` does; "" for others."""
+    form = _likeliest_form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
-    if len(matches) < ENOUGH * len(sample):
+    if len(matches) < LEAST_SHARE * len(sample):
         return ""
     if form is not ISO and all(text.replace(".", "", 1).isdigit() for text in sample):
         return "number"
     clock = "".join(part for match in matches for name, part in match.groupdict("").items() if name in CLOCK_PARTS)
     if not clock.strip("0"):
         return "date"
-    return "clock" if len(matches) > 1 and all(map(_day_zero, matches)) else "moment"
+    return "clock" if len(matches) > 1 and all(map(_has_dummy_date, matches)) else "moment"
 
 
-def clocks(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
+def times_of_day(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
     """Return the times of day of cells with a time, in seconds, shape (K,); NaN for other cells."""
     if kind(written) == "fraction":
         return np.round(86400 * _numbers(written, NUMERAL)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
-    times = assemble(_matches(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
+    times = times_of_matches(_matches(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
     rest = np.flatnonzero(np.isnat(times))
     for layout in (time_format, "month first"):
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
@@ -221,12 +220,13 @@ def clocks(written: Sequence[str | None], time_format: str | None = None) -> Flo
     return np.where(np.isnat(times), np.nan, times.astype(np.int64) % 86400)
 
 
-def elapsed(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
+def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
     """Return elapsed times in seconds, shape (K,); NaN for other cells.
 
-    The unit of numbers and of 5:15 is that with which the median comes closest to ``typical`` seconds, or ``unit``.
+    Numbers are in ``unit`` seconds. Without it, and for texts such as 5:15, the unit is the one with which the median
+    comes closest to ``typical`` seconds.
     """
-    scaled, colons, words = _numbers(written, NUMERAL), _parts(written, ELAPSED), _parts(written, SPELT)
+    scaled, colons, words = _numbers(written, NUMERAL), _parts(written, ELAPSED_COLONS), _parts(written, ELAPSED_WORDS)
     colon = ~np.isnan(colons[:, 3])
     parts = np.where(colon[:, None], colons, words)
     seconds = np.where(np.isnan(parts).all(axis=1), np.nan, np.nan_to_num(parts) @ (86400.0, 3600.0, 60.0, 1.0))
@@ -236,7 +236,7 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     scaled[short] = seconds[short] / (3600 if whole else 60)
     seconds[short] = np.nan
     if np.isnan(seconds).all() and np.isnan(scaled).all():
-        return clocks(written)
+        return times_of_day(written)
     units = (60.0, 3600.0) if colon.any() else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
     middle = float(np.median(scaled[scaled > 0])) if (scaled > 0).any() else 1.0
     best = min(units, key=lambda unit: abs(np.log(middle * unit / typical)))
@@ -251,26 +251,26 @@ def _numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray
 def _parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
     """Return days, hours, minutes and seconds of K texts, shape (K, 4); NaN for missing parts and other forms."""
     found = [match.groupdict() if match else {} for match in _matches(written, form)]
-    return np.array([[match.get(part) for part in LASTING] for match in found], dtype=float).reshape(-1, len(LASTING))
+    return np.array([[match.get(part) for part in ELAPSED_PARTS] for match in found], dtype=float).reshape(-1, 4)
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
-    """Return whether a column that may hold times of day holds elapsed times.
+    """Return whether a column that may hold times of day holds elapsed times of some ``typical`` seconds.
 
-    Nearly all times of day lie shortly after ``starts``, those of the calls (s); elapsed times do so only by chance.
+    Times of day mostly lie shortly after those of the calls, ``starts`` (s); elapsed times do so only by chance.
     """
-    lasted, when = elapsed(written, typical), clocks(written)
+    lasted, when = elapsed_seconds(written, typical), times_of_day(written)
     filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
     if not len(filled) or np.isnan(starts).all():
         return bool(len(filled) and np.isnan(when[filled]).mean() > 0.5)
     shuffled = np.random.default_rng(0).permuted([np.arange(len(filled))] * 20, axis=1)
     lag = (when[filled] - starts[filled][np.vstack([np.arange(len(filled)), shuffled])]) % 86400
-    own, *others = ((lag <= SHORTLY[1]) | (lag >= 86400 - SHORTLY[0])).mean(axis=1)
-    return bool(own < (1 + np.mean(others)) / 2 and np.median(lasted[filled]) < SHORTLY[1])
+    own, *others = ((lag <= USUAL_LAGS[1]) | (lag >= 86400 - USUAL_LAGS[0])).mean(axis=1)
+    return bool(own < (1 + np.mean(others)) / 2 and np.median(lasted[filled]) < USUAL_LAGS[1])
 
 
-def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tuple[Times, FloatArray]:
-    """Return the times of K matches of a form as written, (K,), and their offsets in minutes east of UTC, (K,).
+def times_of_matches(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tuple[Times, FloatArray]:
+    """Convert K matches of a form to times as written, (K,), and offsets in minutes east of UTC, (K,).
 
     ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
     are NaT without a match, and for days and times that do not exist; offsets are NaN where there is none.
@@ -282,27 +282,27 @@ def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tu
     groups = [group for group in (*date, *CLOCK_PARTS, "half", "offset") if group in form.groupindex]
     rows = [match.group(*groups) for match in matches if match]
     cells = dict(zip(groups, zip(*rows, strict=True), strict=True))
-    days = _days(*(cells[group] for group in date)) if date else np.zeros(len(found), "datetime64[D]")
+    days = _to_dates(*(cells[group] for group in date)) if date else np.zeros(len(found), "datetime64[D]")
     hour, minute, second = (_integers(cells.get(part, [""] * len(found))) for part in CLOCK_PARTS)
     if "half" in cells:
-        hour = _of_24(hour, cells["half"])
+        hour = _to_24_hours(hour, cells["half"])
     seconds = 3600 * hour + 60 * minute + second
     exists = (seconds <= 86400) & (minute < 60) & (second < 60)
     times[found] = np.where(exists, days + seconds.astype("timedelta64[s]"), np.datetime64("NaT"))
     if "offset" in cells:
-        minutes = {cell: _minutes(cell) for cell in set(cells["offset"])}
+        minutes = {cell: _offset_minutes(cell) for cell in set(cells["offset"])}
         offsets[found] = [minutes[cell] for cell in cells["offset"]]
     return times, offsets
 
 
-def _of_24(hour: IntArray, half: Sequence[str | None]) -> IntArray:
-    """Convert hours with "AM", "PM" or neither to hours of the day, (K,), 25 for those that do not exist."""
+def _to_24_hours(hour: IntArray, half: Sequence[str | None]) -> IntArray:
+    """Convert hours, (K,), with "AM", "PM" or neither to hours of the day; 13 AM and the like become 25."""
     sign = np.array([(text or " ")[0].lower() for text in half])
     morning, evening = sign == "a", sign == "p"
     return np.select([evening & (hour < 12), morning & (hour >= 12)], [hour + 12, np.where(hour == 12, 0, 25)], hour)
 
 
-def _days(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Times:
+def _to_dates(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Times:
     """Return dates from texts of K years, months and days, shape (K,), NaT for those that do not exist."""
     of_year = _integers(month) if month[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in month])
     century = [0 if len(text) != 2 else 2000 if text < "69" else 1900 for text in year]
@@ -317,7 +317,7 @@ def _integers(cells: Iterable[str | None]) -> IntArray:
     return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
 
 
-def by_format(written: Sequence[str | None], time_format: str) -> Times:
+def parse_format(written: Sequence[str | None], time_format: str) -> Times:
     """Parse times as `datetime.strptime` does, NaT where that fails; raise if the format has no year or a time zone."""
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
@@ -349,22 +349,22 @@ def _written(cells: Iterable[object]) -> Iterator[str | None]:
         if len(text) <= LONGEST_BLANK and text.lower() in BLANKS:
             yield None
         else:
-            yield DAY_ZERO.sub("1900-01-01", text) if "1900" in text or "0000-" in text else text
+            yield DUMMY_DAY.sub("1900-01-01", text) if "1900" in text or "0000-" in text else text
 
 
-def _form(sample: Sequence[str]) -> re.Pattern[str]:
+def _likeliest_form(sample: Sequence[str]) -> re.Pattern[str]:
     """Return the form of most texts; `ISO` if no form fits any."""
     fits = [sum(form.fullmatch(text) is not None for text in sample) for form in FORMS]
     return FORMS[int(np.argmax(fits))] if any(fits) else ISO
 
 
-def _dates(text: str) -> re.Match[str] | None:
+def _match_date(text: str) -> re.Match[str] | None:
     """Match a date whose day or month may come first."""
     return NUMERIC.fullmatch(text) or COMPACT.fullmatch(text)
 
 
 def _orders(matches: Matches) -> set[str]:
-    """Return the keys of `ORDERS` that all dates of a column allow; month and day first if none does."""
+    """Return the keys of `ORDERS` that all dates of a column allow; if none does, "month first" and "day first"."""
     parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:
         return set()
@@ -392,9 +392,9 @@ def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, Fl
     return np.datetime64(0, "s") + whole_seconds(scaled[best]), np.full(len(values), offset)
 
 
-def _minutes(offset: str | None) -> float:
+def _offset_minutes(offset: str | None) -> float:
     """Convert an offset such as "Z", "CDT", "-0500" or "GMT-05:00" to minutes east of UTC, and None to NaN."""
-    if offset is None or offset in HOURS:
-        return np.nan if offset is None else 60.0 * HOURS[offset]
+    if offset is None or offset in ZONES:
+        return np.nan if offset is None else 60.0 * ZONES[offset]
     digits = re.sub(r"\D", "", offset).ljust(4, "0")
     return (1 if "+" in offset else -1) * (int(digits[:2]) * 60.0 + int(digits[2:]))

@@ -19,12 +19,12 @@ from ._names import ELAPSED, unit_of
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,
-    assemble,
-    clocks,
-    elapsed,
+    elapsed_seconds,
     is_elapsed,
     kind,
     parse,
+    times_of_day,
+    times_of_matches,
     whole_seconds,
     written_cells,
 )
@@ -39,11 +39,11 @@ LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
 NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
-FEW = 10  # calls; in shorter logs every call may be far from the others
+FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the others
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
-COARSE = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
-ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
+LEAST_FULL_MINUTES = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
+ELAPSED_STAMPS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 
 def read_times(
@@ -54,11 +54,11 @@ def read_times(
     date: str | None = None,
     beside: Iterable[str] = (),
 ) -> tuple[Times, Times | None, str]:
-    """Read a column of times; return them in a time zone, in UTC (None without offsets), and their `CallLog.clock`.
+    """Read a column of times; return local times, times in UTC (None without offsets), and their `CallLog.clock`.
 
-    ``date`` is a column of dates, if the times do not include them; columns ``beside`` may tell the order of day and
-    month. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are NaT for blank
-    cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
+    ``date`` is a column of dates, if the times do not include them; the order of day and month may follow from the
+    columns ``beside``. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are
+    NaT for blank cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -86,17 +86,17 @@ def read_times(
 def read_stamps(
     table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
-    """Read a column of times that a log may have beside the time of the call; unreadable cells become NaT.
+    """Read a column of stamps, such as times of dispatch, shape (K,); unreadable cells become NaT.
 
     ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
-    elapsed times or seconds since the call; a format that fits no cell is ignored.
+    elapsed times or seconds since the call. A ``time_format`` that fits no cell is ignored.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times, moments, _ = _from_datetimes(cells)
     else:
         written = written_cells(cells)
-        if (stamps := _since(written, calls)) is not None:
+        if (stamps := _stamps_from_elapsed(written, calls)) is not None:
             return stamps
         where, columns = f"{table.where}, column {key!r}", list(beside)
         for layout in dict.fromkeys([time_format, None]):
@@ -107,7 +107,7 @@ def read_stamps(
             _check_read(where, written, np.array([text is not None for text in written]), time_format)
         moments = _in_utc(times, offsets)
     if _on_another_day(times, calls):
-        return _next_clock(_of_day(times), calls)
+        return _closest_time(_seconds_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
@@ -115,7 +115,7 @@ def read_stamps(
 
 
 def _on_another_day(times: Times, calls: Times) -> bool:
-    """Return whether all stamps lie on one or two days far from all calls: dummy dates of times of day."""
+    """Return whether all stamps lie on one or two days far from all calls, which are dummy dates of times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if not (0 < len(days) <= 2 and len(known)):
         return False
@@ -123,7 +123,7 @@ def _on_another_day(times: Times, calls: Times) -> bool:
 
 
 def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
-    """Raise if some of the filled cells have no offset and others have one."""
+    """Raise if some of the ``filled`` cells have no offset (``local``) and others have one."""
     if local.any() and not local[filled].all():
         k = int(np.argmax(local))
         said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
@@ -135,22 +135,22 @@ def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
     return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
 
-def _since(written: list[str | None], calls: Times) -> Times | None:
+def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
     """Convert a column of times of day or of times since the calls to stamps; return None if it is neither."""
     what = kind(written)
-    if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
-        return _next_clock(clocks(written), calls)
+    if what in ("clock", "fraction") and not is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
+        return _closest_time(times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
-        return calls + whole_seconds(elapsed(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+        return calls + whole_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
     return None
 
 
-def moment(value: object) -> np.datetime64:
+def parse_moment(value: object) -> np.datetime64:
     """Convert text, a date or a datetime without time zone to a local datetime64[s]."""
     found: np.datetime64[Any] = np.datetime64("NaT", "s")
     aware = getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
-        (found,), (offset,) = assemble([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
+        (found,), (offset,) = times_of_matches([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
         aware = not np.isnan(offset)
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(cast("datetime.date", value), "s")
@@ -169,9 +169,9 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
     """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
 
     ``times`` ascend; ``rows`` are for the message. The log is split where successive calls are more than `FAR` apart.
-    Calls are far if they lie more than `FAR`, or three times its length, from the part with most calls.
+    Calls are far if they lie more than `FAR`, and than three times its length, from the part with most calls.
     """
-    if len(times) < FEW:
+    if len(times) < FEWEST_CALLS:
         return
     group = np.r_[0, np.cumsum(np.diff(times) > FAR)]
     first, last = times[group == np.bincount(group).argmax()][[0, -1]]
@@ -196,18 +196,18 @@ def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
 
 
 def _pad_clocks(written: list[str | None]) -> list[str | None]:
-    """Return times of day in a form that can follow a date."""
+    """Return texts of times of day in a form that can follow a date, such as "16:05" for "1605"."""
     if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
     if (what := kind(written)) not in ("clock", "fraction"):
         return written
     odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
-    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(clocks(odd))).tolist()
+    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(times_of_day(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
 def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
-    """Return a column of datetimes as written, (K,), in UTC (None without a time zone), and their clock."""
+    """Return the times of a column of datetimes, (K,), those in UTC (None without a zone), and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
     if zone is None:
@@ -215,18 +215,18 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     return times, cells.dt.tz_convert(None).to_numpy().astype("datetime64[s]"), str(zone)
 
 
-def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
+def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
     """Add the stamps that elapsed times imply to the details; ``columns`` are by role, some of them in `ELAPSED`.
 
-    If the log has no dispatches, times from the dispatch count from the call. Two stamps of full minutes become the
-    moments in the middle of those that lie in these minutes and differ by the elapsed time, if there are any.
+    If the log has no dispatches, times from the dispatch count from the call. Where stamps have full minutes, both are
+    moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
     """
-    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ENDS & set(details)}
+    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ELAPSED_STAMPS & set(details)}
     step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
-        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
+        lasted = whole_seconds(elapsed_seconds(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
         if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
@@ -244,9 +244,10 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
 def service_minutes(
     table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, (K,), NaN if unknown, and a mask of those recorded as <= 0.
+    """Return the minutes that each call kept a unit busy, (K,), and a mask of those recorded as 0 or less.
 
-    ``key`` is a column of minutes; without it, they count from dispatch to clearing. ``rows`` are those of the calls.
+    Minutes are NaN if unknown, 0 or less, or above 24 h. ``key`` is a column of minutes; without it, they count from
+    dispatch to clearing. ``rows`` are those of the calls.
     """
     minutes: FloatArray = np.full(len(rows), np.nan)
     if key is not None:
@@ -261,21 +262,21 @@ def service_minutes(
 
 def _to_the_minute(stamps: Times) -> bool:
     seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
-    return len(seconds) > 0 and float((seconds == 0).mean()) >= COARSE
+    return len(seconds) > 0 and float((seconds == 0).mean()) >= LEAST_FULL_MINUTES
 
 
-def _of_day(times: Times) -> FloatArray:
+def _seconds_of_day(times: Times) -> FloatArray:
     """Return the time of day in seconds, shape (K,), NaN for NaT."""
     return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 
-def _next_clock(seconds: FloatArray, calls: Times) -> Times:
-    """Return the times closest to the calls with these times of day (s); those before the calls are impossible."""
-    return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
+def _closest_time(seconds: FloatArray, calls: Times) -> Times:
+    """Return the time closest to each call that has this time of day (s); it may lie before the call."""
+    return calls + whole_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:
-    """Return a mask of placeholders: times whose dates programs write where a time is unknown, shape (K,)."""
+    """Return a mask of times with a date that programs write for unknown times, such as 1900-01-01, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
     odd = (times < EARLIEST) | (times >= LATEST)
@@ -283,7 +284,7 @@ def _is_placeholder(times: Times) -> BoolArray:
 
 
 def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
-    """Raise if there are bad cells; the error says how to write times."""
+    """Raise if cells of times are ``bad``, (K,); the error names the first and says how to write times."""
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
@@ -293,7 +294,7 @@ def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_
 
 
 def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
-    """Raise if there are bad cells."""
+    """Raise if cells are ``bad``, (K,); the error names the first, what is ``wanted``, and ``advice``."""
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{quote(written[k] or '', most=80)}{others(bad)}"

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from .recorded import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
-FEWEST = 30  # drives: fewer do not determine a law
+FEWEST_DRIVES = 30  # drives: fewer do not determine a law
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
 FAR = 10.0  # medians that a wrong record may take at least
-FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
-FOR_HOURS = 3.0  # the same for the factors of the hours
-FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
+GAIN_FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
+GAIN_FOR_HOURS = 3.0  # the same for the factors of the hours
+GAIN_FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
 PASSES = 3  # of the factors of the hours, which depend on the law and change it
 
@@ -74,11 +74,11 @@ class TravelLaw:
     drives: int
 
     def mean(self, distance: ArrayLike) -> FloatArray:
-        """Return the mean minutes of drives over distances, same shape, averaged over the hours of the day."""
+        """Return the mean minutes of drives over distances (km, or minutes at free flow on roads), same shape."""
         return mean_minutes(self.kind, self.parameters, np.asarray(distance, float), self.middle)[0]
 
     @property
-    def spread(self) -> float:
+    def log_sd(self) -> float:
         """Log standard deviation of a drive within an hour of the day."""
         return float(np.exp(self.parameters[2]))
 
@@ -94,26 +94,26 @@ class TravelLaw:
         if self.kind == "linear":
             share = max(self.parameters[1], LEAST_SHARE)
             value, gradient = float(np.exp(self.parameters[0]) * share / self.middle), np.array([1.0, 1 / share])
-        return Estimate(value, self._error(gradient), self.drives)
+        return Estimate(value, self._standard_error(gradient), self.drives)
 
     @property
     def fixed(self) -> tuple[float, float, float]:
-        """Minutes that do not depend on distance, and their interval of 90 %; of the accelerating law, D / v."""
+        """Minutes that do not depend on distance, with both ends of their 90 % interval; D / v if accelerating."""
         first, second = self.parameters[:2]
         value = np.exp(second - first)
         gradient = np.array([-value, value])
         if self.kind == "linear":
             value = np.exp(first) * (1 - second)
             gradient = np.array([value, -np.exp(first)])
-        reach = Z90 * self._error(gradient)
+        reach = Z90 * self._standard_error(gradient)
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
 
-    def _error(self, gradient: FloatArray) -> float:
-        """Return the standard error of a function of the first two parameters with this gradient, shape (2,)."""
+    def _standard_error(self, gradient: FloatArray) -> float:
+        """Return the standard error of a function of the first two parameters by its gradient, shape (2,)."""
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
-    def steepest(self) -> float:
+    def steepest_slope(self) -> float:
         """Upper end of the 90 % interval of minutes per unit of distance; the estimate may be negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]
@@ -121,7 +121,7 @@ class TravelLaw:
         return float(np.exp(self.parameters[0]) * share / self.middle)
 
     def formula(self, unit: str) -> str:
-        """Return the law in words, with the unit of distances."""
+        """Return the law in words, such as "1.5 min + 1.2 min per km"; ``unit`` is that of distances."""
         slope = f"{self.per_distance.value:.2g} min per {unit}"
         if self.kind == "linear":
             return f"{self.fixed[0]:.2g} min + {slope}"
@@ -130,13 +130,13 @@ class TravelLaw:
     @cached_property
     def cv(self) -> Estimate:
         """Coefficient of variation of a drive within an hour of the day."""
-        squared = self.spread**2
+        squared = self.log_sd**2
         value = np.sqrt(np.expm1(squared))
         slope = squared * np.exp(squared) / np.expm1(squared)  # d log cv / d log s
         return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
 
     def draw(self, rng: np.random.Generator) -> TravelLaw:
-        """Draw a law from the distribution of the estimation error."""
+        """Draw a law with parameters from the distribution of the estimation error."""
         # a Cholesky factor is unique, whereas signs of eigenvectors, and with them draws, depend on the processor
         tiny = 1e-12 * self.covariance.diagonal().max() * np.eye(len(self.parameters))
         parameters = rng.multivariate_normal(self.parameters, self.covariance + tiny, method="cholesky")
@@ -147,7 +147,7 @@ class TravelLaw:
 def mean_minutes(
     kind: str, parameters: FloatArray, distance: FloatArray, middle: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a law's mean minutes at distances, and their derivatives by its first two parameters, all of one shape."""
+    """Return a law's mean minutes at distances and its derivatives by the first two parameters, all of one shape."""
     first, second = parameters[:2]
     if kind == "linear":
         level, relative = np.exp(first), distance / middle - 1
@@ -167,7 +167,7 @@ def fit_law(
     hour: IntArray,
     start: float,
     end: float,
-    in_mean: FloatArray | None = None,
+    target_minutes: FloatArray | None = None,
     drive: IntArray | None = None,
     chance: FloatArray | None = None,
 ) -> TravelLaw:
@@ -179,8 +179,8 @@ def fit_law(
     mean over its stations: taking the most likely one for the true one would overstate the spread. With ``in_mean``,
     shape (K,), the law is scaled so that its mean over the drives, strays included, is that of these minutes.
     """
-    if len(minutes) < FEWEST:
-        raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
+    if len(minutes) < FEWEST_DRIVES:
+        raise InputError(f"a travel law needs at least {FEWEST_DRIVES} recorded drives; got {len(minutes)}.")
     drive = np.arange(len(minutes)) if drive is None else drive
     chance = np.ones(len(drive)) if chance is None else chance
     middle = max(float(np.median(distance)), 1e-3)
@@ -203,11 +203,11 @@ def fit_law(
 
     other = np.column_stack([wrong, at_once])
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
-    kind = "accelerating" if fits["accelerating"][2] - fits["linear"][2] > FOR_CURVE else "linear"
+    kind = "accelerating" if fits["accelerating"][2] - fits["linear"][2] > GAIN_FOR_CURVE else "linear"
     parameters, influence, best = fits[kind]
     more = np.column_stack([other, strays])
     with_strays = best_of(kind, flat, more, np.append(parameters, -4.0))
-    if with_strays[2] > best + FOR_STRAYS:
+    if with_strays[2] > best + GAIN_FOR_STRAYS:
         (parameters, influence, best), other = with_strays, more
     hours, errors, sign = flat, flat, 1 if kind == "linear" else -1
     for _ in range(PASSES):
@@ -217,16 +217,18 @@ def fit_law(
             break
         parameters, influence, _ = best_of(kind, hours, other, parameters, 2 + freedom)
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
-    if in_mean is not None:
+    if target_minutes is not None:
         # densities of the drives alone, without the terms that stand for priors
         logs = drives.likelihood(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
         weight = 1 - share[0] / longest / np.exp(logs)
         by_distance = mean_minutes(kind, parameters, distance, middle)
         mean, *by_parameter = (drives.over_stations(v) * np.exp(hours[hour]) for v in by_distance)
-        scale = weight @ in_mean / (weight @ mean)
+        scale = weight @ target_minutes / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = sign
-        on_scale = weight * (in_mean / scale - mean) - influence[:, :2] @ [weight @ slope for slope in by_parameter]
+        on_scale = weight * (target_minutes / scale - mean) - influence[:, :2] @ [
+            weight @ slope for slope in by_parameter
+        ]
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence
@@ -234,7 +236,7 @@ def fit_law(
 
 
 class _Drives(NamedTuple):
-    """Arguments of `fit_law`, and ``middle``, the median of the distances."""
+    """The drives to which a law is fitted, as arguments of `fit_law`; ``middle`` is the median of the distances."""
 
     minutes: FloatArray
     distance: FloatArray
@@ -250,16 +252,16 @@ class _Drives(NamedTuple):
         return np.bincount(self.drive, self.chance * values, len(self.minutes)).astype(float)
 
     def likelihood(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
-        """Return the log-density function of a law; ``other`` are densities of odd drives, one column per kind."""
+        """Return a law's log-density function; ``other``, (K, n), are densities of drives that do not follow it."""
         factor, (n, n_others) = np.exp(hours[self.hour[self.drive]]), other.shape
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
+            log_sd, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
             means = mean_minutes(kind, parameters, self.distance, self.middle)
             mean, by_first, by_second = (v * factor for v in means)
             recorded = self.minutes[self.drive]
-            density, by_mean, by_spread = lognormal_density(recorded, mean, spread, self.start, self.end)
-            parts = density, by_mean * by_first, by_mean * by_second, by_spread * spread
+            density, by_mean, by_spread = lognormal_density(recorded, mean, log_sd, self.start, self.end)
+            parts = density, by_mean * by_first, by_mean * by_second, by_spread * log_sd
             density, *by_parameter = map(self.over_stations, parts)
             at_home = 1 / (1 + odds.sum())
             share = odds * at_home
@@ -269,7 +271,7 @@ class _Drives(NamedTuple):
             # a prior worth one drive keeps the shares above 0, where they have an error
             gradient[:, 3:] += (1 - n_others * share) / n
             gradient[:, 2] += freedom / n
-            return np.log(total) + (np.log(share).sum() + freedom * np.log(spread)) / n, gradient
+            return np.log(total) + (np.log(share).sum() + freedom * np.log(log_sd)) / n, gradient
 
         return log_density
 
@@ -277,7 +279,8 @@ class _Drives(NamedTuple):
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
-    Each is estimated by one Newton step and shrunk by empirical Bayes. All are 0 if the fit gains under `FOR_HOURS`.
+    ``level``, (K,), is the derivative of each drive's log density by the log mean. Effects are estimated by one Newton
+    step and shrunk by empirical Bayes. All are 0 if the log likelihood gains less than `GAIN_FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
     observed = information > 0
@@ -291,7 +294,7 @@ def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple
 
     best = minimize_scalar(lambda t: misfit(np.exp(2 * t)), bounds=(-7, 0), method="bounded")
     variance = float(np.exp(2 * best.x))
-    if misfit(0.0) - best.fun < FOR_HOURS:
+    if misfit(0.0) - best.fun < GAIN_FOR_HOURS:
         return np.zeros(24), np.zeros(24), 0.0
     shrink = np.where(observed, variance / (variance + np.where(observed, error2, 1)), 0.0)
     effects = raw * shrink

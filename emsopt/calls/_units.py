@@ -1,8 +1,8 @@
-r"""Units of a log: their home stations, their calls, and the units that closest-free dispatch would send.
+r"""Units of a log: their home stations, their calls, and which unit would have been sent to each call.
 
-Homes are known by given names, by numbers in names, or by the calls that the units answered.
+Homes are given, follow from a column of stations or from numbers in names, or are inferred from the calls answered.
 
-**By the log.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
+**Inference.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
 all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations amid
 many calls, which would otherwise attract their neighbours' units. A fixed 5 % of the calls are assumed to be answered
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
 REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
-NAMED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
-SURE = 0.95
-ELSEWHERE = 0.05
-FEWEST = 5  # drives of a unit whose home is inferred: fewer fit several stations
+LEAST_NUMBERED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
+LEAST_PROBABILITY = 0.95
+SHARE_ELSEWHERE = 0.05
+FEWEST_DRIVES = 5  # drives of a unit whose home is inferred: fewer fit several stations
 PASSES = 4
 LEAST_COVERED = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
-SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
+LEAST_OF_MEDIAN = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 
 
 def home_of_calls(
@@ -58,21 +58,25 @@ def home_of_calls(
         place = {name.casefold(): k for k, name in enumerate(names)}
         home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
         if (home >= 0).mean() > 0.5:
-            return home, _as_names(units, _usual(code, home, (len(units), len(names))), names), "station column"
+            return (
+                home,
+                _name_homes(units, _main_station(code, home, (len(units), len(names))), names),
+                "station column",
+            )
     if homes is not None:
-        index, source = by_mapping(homes, units, names, code[named]), "given"
-    elif (numbered := by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
+        index, source = homes_given(homes, units, names, code[named]), "given"
+    elif (numbered := homes_by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
         drives, index, source = named & ~np.isnan(travelled), np.full(len(units), -1), "log"
         if drives.any():
-            index = by_log(code[drives], reach[drives], travelled[drives], len(units))
+            index = homes_by_calls(code[drives], reach[drives], travelled[drives], len(units))
     if (index < 0).all():
         return None, {}, "unknown"
-    return np.where(named, index[code], -1), _as_names(units, index, names), source
+    return np.where(named, index[code], -1), _name_homes(units, index, names), source
 
 
-def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
+def _main_station(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
     """Return the station from which each unit answered most calls, shape (U,), -1 for units without one."""
     both = (code >= 0) & (home >= 0)
     table = np.zeros(shape)
@@ -83,12 +87,15 @@ def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
 def deployment_of(
     homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
 ) -> IntArray:
-    """Return the station of each unit that answers calls regularly, shape (p,); without units, one at each station."""
+    """Return the station of each unit that answers calls regularly, shape (p,).
+
+    Without known homes, one unit is assumed at each station or, with a column of stations, at those that answer calls.
+    """
     if not homes:
         if home is None:
             return np.arange(len(stations))
         answered = np.bincount(home[home >= 0], minlength=len(stations))
-        return np.flatnonzero(answered >= max(SELDOM * np.median(answered[answered > 0]), 1))
+        return np.flatnonzero(answered >= max(LEAST_OF_MEDIAN * np.median(answered[answered > 0]), 1))
     place = {name: k for k, name in enumerate(stations["name"])}
     return np.sort([place[homes[unit]] for unit in regular_units(homes, details)])
 
@@ -97,13 +104,13 @@ def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
     """Return the units with known ``homes`` that answer calls regularly, at least 5 % as many as the median unit."""
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
-    return counts.index[counts >= SELDOM * counts.median()].tolist()
+    return counts.index[counts >= LEAST_OF_MEDIAN * counts.median()].tolist()
 
 
-def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
-    """Return the index of each unit's station, -1 for units not in ``homes``, shape (U,).
+def homes_given(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
+    """Return the index of each unit's station by ``homes``, -1 for units that it lacks, shape (U,).
 
-    ``code`` is the unit of each call, (K,). Raise if the units of too few calls have a home.
+    ``code`` is the unit of each call, (K,). Raise if less than half of the calls have a unit with a home.
     """
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
@@ -123,10 +130,11 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
     return index
 
 
-def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
+def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
     """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
 
-    None if stations lack distinct numbers, or fewer than 60 % of the ``calls`` of the units, (U,), have such a unit.
+    Others get -1. Return None if stations lack distinct numbers, or if units with such a station have fewer than 60 %
+    of the ``calls``, which are counts by unit, (U,).
     """
 
     def number(name: str) -> str | None:
@@ -138,26 +146,26 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
     if len(place) < max(2, 0.8 * len(stations)) or len(place) < len(numbers):
         return None
     index = np.array([place.get(number(unit), -1) for unit in units])
-    return index if calls[index >= 0].sum() >= NAMED * calls.sum() else None
+    return index if calls[index >= 0].sum() >= LEAST_NUMBERED * calls.sum() else None
 
 
-def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
-    """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
+def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
+    """Return the index of the most likely station of each unit, -1 if its probability is at most 95 %, shape (U,).
 
     Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
     """
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
     rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
-    frequent = np.bincount(unit, minlength=n_units) >= FEWEST
+    frequent = np.bincount(unit, minlength=n_units) >= FEWEST_DRIVES
     for _ in range(PASSES):
         drawn = rho**rank
         chance = drawn / drawn.mean(axis=0) * by_time
         score = np.zeros((n_units, distance.shape[1]))
-        np.add.at(score, unit, np.log((1 - ELSEWHERE) * chance + ELSEWHERE))
+        np.add.at(score, unit, np.log((1 - SHARE_ELSEWHERE) * chance + SHARE_ELSEWHERE))
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))
-        certain = frequent & (top.max(axis=1) / top.sum(axis=1) > SURE)
+        certain = frequent & (top.max(axis=1) / top.sum(axis=1) > LEAST_PROBABILITY)
         of_sure = certain[unit]
         if not of_sure.any():
             break
@@ -173,8 +181,8 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: i
     return np.where(certain, best, -1)
 
 
-def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
-    """Return the name of the station of each unit with a known one."""
+def _name_homes(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
+    """Map each unit with a known station to its name; ``index`` is the station of each unit, -1 if unknown."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
@@ -217,10 +225,10 @@ def busy_minutes(log: CallLog) -> FloatArray:
     return np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
 
 
-def cut_short(rows: CallLog, log: CallLog) -> CallLog:
-    """Shorten rows that are no calls: each ends at the latest when its unit's next call or row begins.
+def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
+    """Shorten the service times of rows that are no calls: each ends before its unit's next call or row begins.
 
-    A row within a longer one lasts until the end of that.
+    A row that begins within a longer one lasts until the end of that.
     """
     minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
     start, calls = ((times - when.min()).astype("timedelta64[s]").astype(float) / 60 for times in (when, called))
@@ -233,7 +241,7 @@ def cut_short(rows: CallLog, log: CallLog) -> CallLog:
 
 
 def busy_by_hour(rows: CallLog) -> FloatArray:
-    """Return the minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
+    """Return the total minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
     when, total = dispatch_times(rows), np.zeros(168)
     begin = (when - when.astype("datetime64[h]")).astype("timedelta64[s]").astype(float) / 60
     end, first = begin + busy_minutes(rows), hour_of_week(when)
@@ -263,19 +271,19 @@ def answering_stations(
     for _ in range(REPLAYS):
         before, after = (resolution * rng.random(len(when)) for resolution in rounding)
         order = np.argsort(minutes + before)
-        unit = send((minutes + before)[order], closest[order], np.maximum(busy + after - before, 0)[order])
+        unit = assign_units((minutes + before)[order], closest[order], np.maximum(busy + after - before, 0)[order])
         count[order[unit >= 0], deployment[unit[unit >= 0]]] += 1
     return count / np.maximum(count.sum(axis=1, keepdims=True), 1)
 
 
 def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
-    """Return the order of the units at ``sites``, (p,), by ``minutes``, (K, N), to each call, shape (K, p)."""
+    """Return the units at ``sites``, (p,), from the closest to the furthest by ``minutes``, (K, N), shape (K, p)."""
     return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
-def send(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
-    """Return the unit that answers each call, the closest free one, -1 where all are busy, shape (K,).
+def assign_units(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
+    """Return the unit that answers each call, the first free one in ``order``, -1 if all are busy, shape (K,).
 
     ``time`` is when units are dispatched (min, ascending), ``order`` has the units from the most to the least
     preferred, shape (K, p), and ``busy`` the minutes for which each call keeps its unit busy.

@@ -24,24 +24,21 @@ from .log import Source
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
-ENOUGH_ATOMS = 400  # maximum number of cells if their width is chosen automatically
+MOST_CELLS_BY_DEFAULT = 400  # maximum number of cells if their width is chosen automatically
 # usual names of the property that names areas, such as those of the census in the United States
-NAMES = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
+KEYS = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """Atoms, and the index of the atom of each point (place of a call), -1 for points outside all atoms.
-
-    ``note`` is a sentence about the kind of atoms, and ``width_km`` the width of cells, None for areas.
-    """
+    """M atoms and the atom of each of K points; ``note`` is a sentence that says what the atoms are."""
 
     names: list[str]
     locations: FloatArray  # (M, 2), degrees
     shapes: list[dict[str, Any]]  # GeoJSON
     index: IntArray  # type: ignore[assignment]  # (K,): -1 for points outside all atoms
     note: str
-    width_km: float | None = None
+    width_km: float | None = None  # None for areas
 
 
 def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
@@ -53,7 +50,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     """
     offsets, middle, stretch = _offsets(points, stations)
     if width_km is None:
-        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
+        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
         width_km = float(next(fitting, WIDTHS_KM[-1]))
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
@@ -75,14 +72,14 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points in km from the middle of the stations, the middle (degrees), and km per degree, shape (2,)."""
+    """Return points in km from the middle of the stations, (K, 2), the middle in degrees and km per degree, (2,)."""
     middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
     return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the south-western corners of the cells with points, (n, 2), in widths, and each point's cell, (K,)."""
+    """Return the south-western corners of cells with points, (n, 2), in widths, and the cell of each point, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
@@ -100,8 +97,8 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     key : str, optional
         Property that holds the names. Default: the first of "atom", "name", "district", "NAMELSAD", "GEOID", "id" and
         the like, in upper or lower case, that all features have with distinct values.
-    crs : int or str, optional
-        Reference system of the coordinates, as for `read_calls`.
+    crs : optional
+        As for `read_calls`.
     """
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
@@ -111,16 +108,16 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
-    outlines = geography.read_outlines(file, NAMES if key is None else (key,), crs=crs)
+    outlines = geography.read_outlines(file, KEYS if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     return outlines
 
 
 def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Assign points, shape (K, 2), to areas as `read_areas` returns them; all of them become atoms.
+    """Assign points, shape (K, 2), to areas from `read_areas`. All areas become atoms, located at a point inside them.
 
-    The location of each is a point inside it. Raise if a polygon crosses itself, or no point lies in any area.
+    Raise if a polygon crosses itself, or no point lies in any area.
     """
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")

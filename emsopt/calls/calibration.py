@@ -5,23 +5,23 @@ duration               from, to                            estimated
 =====================  ==================================  =========================================================
 call handling          ``time`` to ``dispatched``          mean and coefficient of variation
 turnout                ``dispatched`` to ``en_route``      the same, also by day and by night (22 to 7 h)
-travel                 ``en_route`` to ``on_scene``        a law over distance, with its spread, by hour of the day
+travel                 ``en_route`` to ``on_scene``        a law over distance, with its variation, by hour of the day
 service                ``dispatched`` to ``cleared``       mean and coefficient of variation
 response               ``dispatched`` to ``on_scene``      not estimated: it is what `back_test` compares
 =====================  ==================================  =========================================================
 
-**Two laws of travel.** The *law of a drive* says how long a unit takes from its home station. The *law of an answer*
-says how long callers wait for travel if the closest free unit's home is at this distance. They differ where other units
-answer or units start elsewhere. Models that send the closest free unit, or the first by another rule of dispatch
-(`emsopt.calls.dispatch`), need the second one: `Fit.city` uses it. It is fitted to the distances of the units that the
+**Two laws of travel.** The *law of a drive* gives the minutes that a unit takes from its home station. The *law of an
+answer* gives the minutes of travel that callers wait if the home of the free unit that the rule of dispatch sends
+(`emsopt.calls.dispatch`) is at this distance. They differ where other units answer or units start elsewhere. Models
+that send units by the rule need the second law: `Fit.city` uses it. It is fitted to the distances of the units that the
 rule would have sent to the calls of the log, so that the modelled mean is the recorded one.
 
-**Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls.recorded`) and a share of wrong
-records. Durations that are negative or absurdly long are left out and counted.
+**Rounding and wrong stamps.** Likelihoods allow for the rounding of stamps (`emsopt.calls.recorded`) and a share of
+wrong records. Durations that are negative or absurdly long are left out and counted.
 
 Intervals are of 90 %, from the robust covariance of the estimates. They do not count that a unit's times are alike for
-reasons that distance does not explain. In 500 synthetic logs they held the truth in 88 to 92 %, and the spread in 82 %
-of the logs without units (`benchmarks/RESULTS.md`).
+reasons that distance does not explain. In 500 synthetic logs they held the truth in 88 to 92 %, and the variation of
+travel in 82 % of the logs without units (`benchmarks/RESULTS.md`).
 """
 
 from __future__ import annotations
@@ -44,25 +44,26 @@ from ._travel_law import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import slots
-from .recorded import FEWEST, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
+from .profile import week_mask
+from .recorded import FEWEST_DURATIONS, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
 
 if TYPE_CHECKING:
     from ..roads import RoadNetwork
 
 NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
-LONGEST = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_law.LONGEST_MIN, "service": 1440.0}
+LONGEST_MIN = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_law.LONGEST_MIN, "service": 1440.0}
 DURATIONS = {  # from, to
     "call handling": ("time", "dispatched"),
     "turnout": ("dispatched", "en_route"),
     "travel": ("en_route", "on_scene"),
     "service": ("dispatched", "cleared"),
 }
-AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median turnouts: departure recorded on arrival
+# a shorter drive after so many median turnouts: the departure was recorded on arrival
+SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND = 1 / 60  # min
-ALIKE = 4000  # calls at a time whose distances to all stations are computed, to save memory
+BATCH = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,14 +75,13 @@ class Fit:
     stations : DataFrame
         As `read_stations` returns it, with names.
     calls : CallLog
-        Calls to which a unit was sent: single calls, with places and times, which a pickled fit holds.
+        Calls to which a unit was sent. A pickle holds these single calls, with places and times.
     call_handling, turnout, service : Duration or None
         None if the log has no such stamps. ``turnout.groups`` has the means by day and by night; with fewer than 10
         calls by day or by night, that of all.
     law, answer_law : TravelLaw
-        Minutes of a drive from the unit's home, and minutes of travel if the home of the free unit that the rule of
-        dispatch sends is at this distance; see the module's docstring. Distances are km as the crow flies, or minutes
-        at free flow on ``roads``.
+        Laws of a drive and of an answer, as the module's docstring defines them. Distances are km as the crow flies, or
+        minutes at free flow on ``roads``.
     homes : mapping of str to str
         Station of each unit, where known.
     homes_from : str
@@ -92,8 +92,7 @@ class Fit:
         Mean number of units sent to a call.
     drives : DataFrame
         ``call`` (its position in ``calls``), ``station``, ``distance`` and ``minutes`` of the recorded drives of units
-        with known homes; where no home is known, of the closest station whose unit was most likely free. These are
-        single calls too.
+        with known homes; where no home is known, the station is the one whose unit most likely answered.
     left_out : mapping of str to int
         Number of records left out, by reason.
     roads : RoadNetwork or None
@@ -124,7 +123,7 @@ class Fit:
             if (duration := getattr(self, name)) is not None:
                 found |= {f"{name}_min": duration.mean, f"{name}_cv": duration.cv}
                 groups = zip(("day", "night"), duration.groups, strict=False)
-                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST}
+                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST_DURATIONS}
         rows = {name: (each.value, *each.interval, each.calls) for name, each in found.items()}
         for name, law in (("", self.law), ("answer_", self.answer_law)):
             (low, high), slope = law.per_distance.interval, law.per_distance.value
@@ -136,10 +135,7 @@ class Fit:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "low", "high", "calls"])
 
     def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
-        """Return the mean minutes of a drive over a distance (km) as the crow flies from the unit's home, same shape.
-
-        Raise if the law is one of road minutes, because roads were given, or a distance is negative.
-        """
+        """Return the mean minutes of a drive over ``km`` as the crow flies; raise if the law is one of road minutes."""
         if self.roads is not None:
             raise InputError("this law converts minutes on roads, not km. Use `fit.city` or `fit.law.mean(minutes)`.")
         distance = _validate.floats(km, "km", "km")
@@ -149,7 +145,7 @@ class Fit:
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return km, or with roads minutes at free flow, from stations to places, shape (M, 2), lon and lat: (N, M)."""
+        """Return km, or minutes at free flow on ``roads``, from stations to places, (M, 2) lon, lat, shape (N, M)."""
         return distances(self.stations, places, self.roads).T
 
     def home_of(self, calls: CallLog) -> IntArray:
@@ -181,20 +177,18 @@ class Fit:
         cell_km, areas : optional
             As for `aggregate_calls`, if ``demand`` is not given.
         **options
-            As for `Demand.city`; ``turnout_times`` and ``service_times`` replace calibrated ones, and are needed where
-            the log has no stamps for them. So do ``travel_times``, ``speed_kmh`` or ``roads``, and ``travel_cv`` and
-            ``turnout_cv``, which are calibrated by default.
+            As for `Demand.city`. Options for times, ``travel_cv`` and ``turnout_cv`` replace calibrated values.
+            ``turnout_times`` and ``service_times`` are needed if the log has no stamps for them.
 
         Returns
         -------
         City
-            Travel times are those of ``answer_law``, with its spread as ``travel_cv``. Distances are to the middle of
-            each cell, which overstates the mean response a little: in San José by 0.3 % with cells of 1 km and by 1 %
-            with cells of 2 km.
+            Travel times and ``travel_cv`` are those of ``answer_law``. Distances are to the middle of each cell, which
+            overstates the mean response: in San José by 0.3 % with cells of 1 km and by 1 % with 2 km.
         """
         demand = self.demand(cell_km=cell_km, areas=areas) if demand is None else demand
         reach = self.distances(demand.locations)
-        chosen = slots(hours, weekdays)
+        chosen = week_mask(hours, weekdays)
         weights = demand.counts.sum(axis=0)[chosen]
         if not weights.any():
             raise InputError("there are no calls in these hours. Choose others.")
@@ -219,17 +213,17 @@ class Fit:
         variation = 0.0 if self.turnout is None else self.turnout.cv.value
         options = {"travel_cv": spread, "turnout_cv": variation} | options
         city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
-        return self.dispatch.applied(city.replace(notes=city.notes + notes), demand.locations)
+        return self.dispatch.apply_to(city.replace(notes=city.notes + notes), demand.locations)
 
     def turnout_minutes(self, hour: IntArray) -> FloatArray:
-        """Return the mean turnout (min) at some hours of the day, same shape."""
+        """Return the mean turnout (min) at hours of the day, same shape; 0 if it was not calibrated."""
         if self.turnout is None:
             return np.zeros(np.shape(hour))
         day, night = self.turnout.groups
         return np.where(NIGHT[hour], night.value, day.value)
 
     def draw(self, rng: np.random.Generator) -> Fit:
-        """Draw a fit from the distribution of the estimation errors of means, laws and spreads; demand stays."""
+        """Draw a fit with durations and laws from the distribution of their estimation errors; the calls stay."""
         durations = ("call_handling", "turnout", "service")
         drawn = {name: d.draw(rng) for name in durations if (d := getattr(self, name)) is not None}
         return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
@@ -268,8 +262,8 @@ def calibrate(
     stations : DataFrame, or whatever `read_stations` takes
     homes : mapping of str to str, optional
         Name of the home station of each unit. Default: the log's column ``station``; or the stations whose numbers the
-        units have, as E14 has that of Station 14; or, with units, the stations that the log makes most likely; or,
-        without units, the closest station with a free unit, where each station has one.
+        units have, as E14 has that of Station 14; or the stations that the calls make most likely. Without units, each
+        station has one, and the closest free one answers.
     roads : RoadNetwork, optional
         Roads with free-flow speeds. Default: distances are as the crow flies.
     dispatch : {"nearest", "first due", "agency"}
@@ -279,23 +273,19 @@ def calibrate(
     ------
     InputError
         If the log lacks the stamps, has fewer than 30 usable drives, or drives that hardly grow with distance, as where
-        stations are missing; or ``homes`` names a station that does not exist, or the units of less than half of the
-        calls; or log or stations lack the columns that the rule of ``dispatch`` needs.
+        stations are missing; if ``homes`` names unknown stations, or units of less than half of the calls; or if log or
+        stations lack columns that ``dispatch`` needs.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> fit.homes_from, fit.homes["E14"]
-    ('numbers', 'Station 14')
-    >>> frame = fit.to_frame()
-    >>> "travel_cv" in frame.index, list(frame.columns)
-    (True, ['estimate', 'low', 'high', 'calls'])
+    >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
+    >>> fit.homes_from, fit.homes["E14"], list(fit.to_frame().columns)
+    ('numbers', 'Station 14', ['estimate', 'low', 'high', 'calls'])
     >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
     True
     """
-    log, stations = read_calls(calls), with_names(read_stations(stations))
+    log, stations = read_calls(calls), name_stations(read_stations(stations))
     if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
@@ -330,11 +320,11 @@ def calibrate(
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
     turnout = recorded.duration("turnout", NIGHT[hour].astype(np.int64)) if "en_route" in log.details else None
-    in_sum = minutes["travel"]  # departures recorded on arrival took from the drive what they gave to turnout
+    target = minutes["travel"]  # departures recorded on arrival took from the drive what they gave to turnout
     if turnout is not None:
-        in_sum = in_sum + np.where(recorded.at_once, np.nan_to_num(recorded.departed - turnout.mean.value), 0)
-    law, known, home = _law_of(recorded, reach, hour, at_home)
-    answer_law, *_ = _law_of(recorded, reach, hour, answering, in_sum)
+        target = target + np.where(recorded.at_once, np.nan_to_num(recorded.departed - turnout.mean.value), 0)
+    law, known, home = _fit_travel(recorded, reach, hour, at_home)
+    answer_law, *_ = _fit_travel(recorded, reach, hour, answering, target)
     _check_speeds((law, answer_law), roads is not None)
     drives = pd.DataFrame({"call": np.flatnonzero(known), "station": home})
     drives = drives.assign(distance=reach[known, home], minutes=minutes["travel"][known])
@@ -368,17 +358,17 @@ class _Recorded(NamedTuple):
     left_out: dict[str, int]  # number of records by reason
 
     def duration(self, name: str, group: IntArray | None = None) -> Duration | None:
-        """Estimate a kind of duration; None if too few were recorded."""
+        """Estimate a kind of duration, by ``group`` if given, (K,); return None if fewer than 10 were recorded."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
-        if known.sum() < FEWEST:
+        if known.sum() < FEWEST_DURATIONS:
             return None
         start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
-        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
+        return fit_duration(values[known], start, end, LONGEST_MIN[name], None if group is None else group[known])
 
 
 def _read_durations(log: CallLog) -> _Recorded | None:
-    """Return the durations recorded in a log; None if its departures are copies of its dispatches."""
+    """Return the durations recorded in a log; None if nearly all departures were recorded at dispatch."""
     details, left_out = log.details, dict[str, int]()
     stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
     stamps["time"] = log.times
@@ -388,7 +378,7 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     if log.service_min is not None:
         minutes["service"] = np.array(log.service_min)
     for name, values in minutes.items():
-        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST[name])):
+        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST_MIN[name])):
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
     departed, travel = minutes["turnout"], minutes["travel"]
@@ -396,10 +386,10 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     at_dispatch = finest & (departed <= SECOND_MIN)
     if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
-        if (departed > SECOND_MIN).sum() < FEWEST:
+        if (departed > SECOND_MIN).sum() < FEWEST_DURATIONS:
             return None
         departed[at_dispatch] = travel[at_dispatch] = np.nan
-    at_once = (travel <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)
+    at_once = (travel <= max(exact["en_route"], SHORT_DRIVE_MIN)) & ~np.isnan(departed)
     if at_once.any():
         at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)])
     minutes["turnout"] = np.where(at_once, np.nan, departed)
@@ -409,25 +399,29 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     return _Recorded(minutes, exact, departed, at_once, left_out)
 
 
-def _law_of(
-    recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
+def _fit_travel(
+    recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, target: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
-    """Fit the law of drives; return it, a mask of the calls with a drive, (K,), and the likeliest station of each."""
+    """Fit a law of travel; return it, a mask of the calls with a drive, (K,), and the likeliest station of each drive.
+
+    ``reach`` are distances and ``chances`` probabilities of the station of each call, both (K, N); ``target`` has
+    minutes, (K,), whose mean the law is to have.
+    """
     chances, travelled = np.where(np.isfinite(reach), chances, 0), recorded.minutes["travel"]
     known = ~np.isnan(travelled) & chances.any(axis=1)
     drive, station = np.nonzero(chances[known])
     chance = (chances[known] / chances[known].sum(axis=1, keepdims=True))[drive, station]
-    in_mean = None if in_sum is None else in_sum[known]
+    target_minutes = None if target is None else target[known]
     start, end, apart = recorded.exact["en_route"], recorded.exact["on_scene"], reach[known][drive, station]
-    law = fit_law(travelled[known], apart, hour[known], start, end, in_mean, drive, chance)
+    law = fit_law(travelled[known], apart, hour[known], start, end, target_minutes, drive, chance)
     return law, known, chances[known].argmax(axis=1)
 
 
 def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
-    """Raise if driving times hardly grow with distance."""
+    """Raise if driving times hardly grow with distance; ``of_roads`` is whether distances are minutes at free flow."""
     least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
     for law in laws:
-        if law.steepest < least:
+        if law.steepest_slope < least:
             speed = "" if of_roads else f", {60 / law.per_distance.value:,.0f} km/h"
             raise ContradictionError(
                 f"recorded drives hardly grow with the distance from the stations: {law.formula(unit)}{speed}. Most "
@@ -441,18 +435,18 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     points = stations[["lon", "lat"]].to_numpy(float)
     if roads is not None:
         return np.ascontiguousarray(roads.travel_times(points, places, off_road_km=REACH_KM).T)
-    parts = [travel.great_circle_km(places[k : k + ALIKE], points) for k in range(0, len(places), ALIKE)]
+    parts = [travel.great_circle_km(places[k : k + BATCH], points) for k in range(0, len(places), BATCH)]
     return np.concatenate(parts)
 
 
-def with_names(stations: pd.DataFrame) -> pd.DataFrame:
-    """Return the stations with distinct names as text."""
+def name_stations(stations: pd.DataFrame) -> pd.DataFrame:
+    """Return the stations with distinct names as text, "site 1" and so on if they have none."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))
 
 
-def without_unit(calls: CallLog, fit: Fit) -> list[str]:
-    """Return sentences on calls without a unit or with an unnamed one, and how a fit treats them."""
+def describe_missing_units(calls: CallLog, fit: Fit) -> list[str]:
+    """Return sentences on the number of calls without a unit or with an unnamed one, and how a fit treats them."""
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
     unsent, lines = len(calls) - len(fit.calls) - far, []
     if unsent:

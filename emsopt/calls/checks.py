@@ -1,7 +1,6 @@
-"""Check a log of calls and a table of stations for likely mistakes.
+"""Check a log of calls and a table of stations for likely mistakes, without changing them.
 
-The data are not changed. A finding of level "wrong" is almost certainly a mistake in the data. A finding of level
-"look" may have a good reason. Findings name rows of the file, never places.
+Findings name rows of the file, never places.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from ._names import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WEEKDAYS, hours_between, hours_watched
+from .profile import WEEKDAYS, count_observed_hours, hours_between
 
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
-LONELY_KM = 10
+FAR_STATION_KM = 10
 MOST_ROWS_NAMED = 5
-FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie: less may be chance
+FEWEST_UNREACHED, LEAST_RATIO = 30, 2  # calls without arrival, and how much further they lie: less may be chance
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class Finding:
     Attributes
     ----------
     level : {"wrong", "look"}
-        "wrong": almost certainly a mistake. "look": worth a look, but there may be a good reason.
+        Almost certainly a mistake, or unusual, possibly for a good reason.
     what, text : str
         Short title, such as "swapped coordinates"; description of the mistake and advice on what to do.
     count : int
-        How many calls, stations, rows, gaps or weekdays the finding is about.
+        Number of calls, stations, rows, gaps or weekdays concerned.
     rows : tuple of int
         Rows of the file, counted from 1, that hold the first few of these; for gaps, of the last call before each.
     """
@@ -61,13 +60,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Checks:
-    """The likely mistakes that `check_calls` found in a log of calls and a table of stations.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        Those of level "wrong" come first.
-    """
+    """The findings of `check_calls`, a tuple of `Finding`; those of level "wrong" come first."""
 
     findings: tuple[Finding, ...]
 
@@ -109,36 +102,35 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> checks = eo.calls.check_calls(calls, stations)
-    >>> len(checks.findings) > 0
-    True
+    >>> eo.calls.check_calls(*eo.datasets.practice_calls())
+    <Checks: 3 wrong, 5 to look at>
     """
     log = read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
         middle = np.median(_validate.unwrap(log.locations, log.locations[0, 0]), axis=0)[None]
-        found = [*_places(log, middle, reach_km, "the middle of the calls.")]
+        found = [*_check_places(log, middle, reach_km, "the middle of the calls.")]
     else:
         table = read_stations(stations)
         places = table[["lon", "lat"]].to_numpy(dtype=float)
         outside = "every station and will be left out."
-        found = [*_places(log, places, reach_km, outside), *_stations(log, places, table.get("name"), reach_km)]
-    found += _no_calls(log, None if stations is None else places)
+        found = [*_check_places(log, places, reach_km, outside)]
+        found += _check_sites(log, places, table.get("name"), reach_km)
+    found += _check_no_calls(log, None if stations is None else places)
     for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
 
 
 def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)", or row(s), and ``text``."""
+    """Yield a finding if ``which``, a mask or indices, selects any calls; "N call(s) (X%) " precedes its ``text``."""
     rows, name = sorted(log.rows[which].tolist()), "row(s)" if what.startswith("rows") else "call(s)"
     if rows:
         text = Message(f"{len(rows):,} {name} ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
         yield Finding(level, what, text, len(rows), tuple(rows[:MOST_ROWS_NAMED]))
 
 
-def _rows(log: CallLog) -> Iterator[Finding]:
+def _check_rows(log: CallLog) -> Iterator[Finding]:
     """Find rows left out, too few calls, and repeated calls."""
     for what, count in log.left_out.items():
         yield Finding("look", f"rows without {what}", f"{count:,} row(s) without {what} were left out.", count)
@@ -153,12 +145,12 @@ def _rows(log: CallLog) -> Iterator[Finding]:
     yield from _flag("look", "repeated calls", log, log.repeated, Message(*parts))
 
 
-def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
+def _within_reach(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
     """Return whether each point has a valid latitude and lies within ``reach_km`` of one of the places, shape (K,)."""
     return (np.abs(points[:, 1]) <= 90) & (nearest_km(points, places) <= reach_km)
 
 
-def _places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> Iterator[Finding]:
+def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> Iterator[Finding]:
     far = np.flatnonzero(nearest_km(log.locations, places) > reach_km)
     unknown = (np.abs(log.locations[far]) < 0.01).all(axis=1)
     text = "are at 0, 0, which programs write for unknown places."
@@ -169,7 +161,7 @@ def _places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> 
         ("sign of the longitude", [0, 1], (-1, 1), "with the other sign of the longitude (west is negative)"),
         ("sign of the latitude", [0, 1], (1, -1), "with the other sign of the latitude (south is negative)"),
     ):
-        near = _near(log.locations[far][:, columns] * signs, places, reach_km)
+        near = _within_reach(log.locations[far][:, columns] * signs, places, reach_km)
         text = f"are far outside, but would lie within {reach_km:g} km {how}. Correct them."
         yield from _flag("wrong", table, log, far[near], text)
         far = far[~near]
@@ -177,11 +169,11 @@ def _places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> 
     yield from _flag("look", "far outside", log, far, text)
 
 
-def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
+def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
     distance = nearest_km(places, log.locations)
-    for k in np.flatnonzero(distance > LONELY_KM).tolist():
+    for k in np.flatnonzero(distance > FAR_STATION_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
-        if distance[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
+        if distance[k] > reach_km and _within_reach(places[[k], ::-1], log.locations, reach_km)[0]:
             text = f"{who} is far from all calls, but close to them with longitude and latitude swapped."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
@@ -190,16 +182,19 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
 
 
 def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
-    """Mask calls without arrival, far from stations, (K,); none unless such calls are farther away on average."""
+    """Return a mask of calls without arrival, over twice as far from stations as calls with one are on average.
+
+    It is all False unless there are 30 calls of either kind, and those without lie twice as far on average.
+    """
     km = nearest_km(log.locations, places)
     never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
-    if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
+    if min(never.sum(), (~never).sum()) < FEWEST_UNREACHED or km[never].mean() < LEAST_RATIO * km[~never].mean():
         return np.zeros(len(log), bool)
-    return never & (km > TIMES_FURTHER * km[~never].mean())
+    return never & (km > LEAST_RATIO * km[~never].mean())
 
 
 def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of rows that may be no calls, (K,): by a word, and the others that no unit reached."""
+    """Return two masks of rows that may be no calls, (K,): those with such a word, and others never reached."""
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()
@@ -208,7 +203,7 @@ def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, Bool
     return kind, never & ~kind
 
 
-def _no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
+def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
     kind, never = other_rows(log, places)
     said, chosen = list[str](), list[str | Argument]()
     if kind.any():
@@ -220,14 +215,14 @@ def _no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
         where = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for name, word, _ in most)
         chosen = ["leave out those that are none by ", Argument("where", where), ", "]
     if never.any():
-        said.append(f"{never.sum():,} never had an arrival and lie over {TIMES_FURTHER} times as far as others do")
+        said.append(f"{never.sum():,} never had an arrival and lie over {LEAST_RATIO} times as far as others do")
     all_by = ("let all only keep units busy by ", Argument("others", "occupying"), ", or leave all out by ")
     head = f"may not be calls: {'; '.join(said)}. They count as calls: "
     text = Message(head, *chosen, *all_by, Argument("others", "ignored"), ".")
     yield from _flag("look", "rows that may be no calls", log, kind | never, text)
 
 
-def _one_place(log: CallLog) -> Iterator[Finding]:
+def _check_one_place(log: CallLog) -> Iterator[Finding]:
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
         text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Use wide cells."
@@ -240,12 +235,12 @@ def _one_place(log: CallLog) -> Iterator[Finding]:
         yield from _flag("look", "one place", log, there, text)
 
 
-def _gaps(log: CallLog) -> Iterator[Finding]:
+def _check_gaps(log: CallLog) -> Iterator[Finding]:
     """Find gaps in which, at usual rates, more than ln(number of calls) + 8 calls were expected."""
     midnight = log.times == log.times.astype("datetime64[D]")
     if len(log) < 50 or midnight.mean() > 0.5:  # dates without times do not show gaps
         return
-    usual = np.bincount(log.hours_of_week, minlength=168) / np.maximum(hours_watched(log.times).ravel(), 1)
+    usual = np.bincount(log.hours_of_week, minlength=168) / np.maximum(count_observed_hours(log.times).ravel(), 1)
     hours = hours_between(log.times[0], log.times[-1])
     before = np.r_[0.0, np.cumsum(usual[hour_of_week(hours)])]
     seconds = (log.times - hours[0]).astype(np.int64)
@@ -261,7 +256,7 @@ def _gaps(log: CallLog) -> Iterator[Finding]:
         yield Finding("wrong", "gaps in time", said, gaps.size, rows)
 
 
-def _clock(log: CallLog) -> Iterator[Finding]:
+def _check_clock(log: CallLog) -> Iterator[Finding]:
     if log.clock == "UTC":
         text = "All times are in UTC, so hours of the day are not local. Pass `time_zone`."
         yield Finding("look", "time zone", text, len(log))
@@ -281,14 +276,14 @@ def _clock(log: CallLog) -> Iterator[Finding]:
         yield Finding("look", "quiet by day", text, len(log))
 
 
-def _silent_weekdays(log: CallLog) -> Iterator[Finding]:
+def _check_weekdays(log: CallLog) -> Iterator[Finding]:
     counts = np.bincount(log.weekdays, minlength=7)
     silent = [day for day, count in zip(WEEKDAYS, counts, strict=True) if count == 0]
     if silent and len(log) >= 50:
         yield Finding("look", "silent weekdays", f"There is no call on any {', '.join(silent)}.", len(silent))
 
 
-def _steadiness(log: CallLog) -> Iterator[Finding]:
+def _check_steadiness(log: CallLog) -> Iterator[Finding]:
     days = log.times.astype("datetime64[D]").astype(np.int64)
     counts = np.bincount(days - days[0])[1:-1]  # the first and the last day may be incomplete
     if len(counts) < 28 or counts.mean() < 3:
@@ -327,7 +322,7 @@ def _check_service_times(log: CallLog) -> Iterator[Finding]:
     yield from _flag("look", "long service", log, log.service_min > longest, text)
 
 
-def _stamps(log: CallLog) -> Iterator[Finding]:
+def _check_stamps(log: CallLog) -> Iterator[Finding]:
     known = [log.details[stamp].to_numpy() for stamp in STAMPS if stamp in log.details]
     latest, backward = log.times, np.zeros(len(log), dtype=bool)
     for times in known:
@@ -345,4 +340,5 @@ def _stamps(log: CallLog) -> Iterator[Finding]:
 
 
 # The checks that need only the log, each a function from a log to findings.
-CHECKS = (_rows, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _check_service_times, _stamps)
+CHECKS = [_check_rows, _check_one_place, _check_gaps, _check_clock, _check_weekdays, _check_steadiness]
+CHECKS += [_check_service_times, _check_stamps]

@@ -1,7 +1,6 @@
 """Estimate demand from a log of calls: atoms, their rates through the week, and the resulting `City`.
 
-Rates are averages over the period of the log, without any projection. `held_out_weeks` splits a log into weeks, to test
-on each week decisions made from the others.
+Rates are averages over the period of the log, without any projection.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from . import areas as _areas
 from ._times import hour_of_week
 from ._units import busy_by_hour
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
+from .profile import WeeklyProfile, count_observed_hours, describe_selection, observed_hours, shrinkage, week_mask
 
 REACH_KM = 50
 FEWEST_WEEKS = 4  # shorter logs are split into days
@@ -52,13 +51,13 @@ class Demand:
     left_out : dict of str to int
         Number of calls left out, by reason.
     notes : str
-        Notes on the data for readers of the results.
+        Sentences on the source of the data, for readers of results.
     cell_km : float or None
         Width of the cells; None for areas.
     busy_min : ndarray, shape (7, 24), or None
         Minutes for which rows that are no calls kept units busy in each hour of the week.
     all_counts : ndarray of int, shape (7, 24), or None
-        Number of calls including those left out, among which ``busy_min`` is divided.
+        Number of calls including those left out; each takes an equal part of ``busy_min``.
     """
 
     atom_names: list[str]
@@ -76,15 +75,12 @@ class Demand:
 
     @property
     def profile(self) -> WeeklyProfile:
-        """Weekly profile of the calls of all atoms, a `WeeklyProfile`."""
+        """Weekly profile of the calls of all atoms."""
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,).
-
-        ``hours`` and ``weekdays`` are as in `city`; None selects all. Raise if the log covers none of these hours.
-        """
-        chosen = slots(hours, weekdays)
+        """Return calls per hour from each atom, (M,), in hours selected as for `city`; raise if none was observed."""
+        chosen = week_mask(hours, weekdays)
         if not self.hours[chosen].any():
             raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / self.hours[chosen].sum()
@@ -96,7 +92,7 @@ class Demand:
         from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time observed. Raise if
         there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
-        days = slots(None, weekdays).any(axis=1)
+        days = week_mask(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)
         if (watched == 0).any():
             hour, some = int(watched.argmin()), weekdays is not None
@@ -128,29 +124,26 @@ class Demand:
         Parameters
         ----------
         hours, weekdays : sequence, optional
-            Hours of the day (0 to 23) and weekdays ("Mon" or 0 to "Sun" or 6) whose calls count. Default:
-            all.
+            Hours of the day (0 to 23) and weekdays ("Mon" or 0 to "Sun" or 6) whose calls count. Default: all.
         service_times : float or {"calls", "stations"}, optional
-            Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the
-            stations. Default: the one source that exists; if both or neither exist, an error is raised.
+            Minutes, or the source: the mean of the log ("calls") or the column ``service_min`` of the stations.
+            Default: the one source that exists; if both or neither exist, an error is raised.
         speed_kmh, detour, **options
             As for `City.from_frames`. ``travel_times`` or ``roads`` may replace the speed; ``turnout_times`` is needed
-            if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
-            demand.
+            if the stations have no column ``turnout_min``. ``notes`` has no effect.
 
-        Where rows that are no calls keep units busy (``busy_min``), each call takes longer by their minutes per call
-        in these hours, whichever calls are counted. So this load follows the calls.
+        Where rows that are no calls keep units busy (``busy_min``), service times include their minutes per call.
         """
         rates = self.rates(hours, weekdays)
         if not rates.any():
             raise InputError("there are no calls in these hours. Choose others.")
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
-        stations, minutes = self._service(service_times)
+        stations, minutes = self._service_source(service_times)
         city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
-        notes = self.notes + described(hours, weekdays)
+        notes = self.notes + describe_selection(hours, weekdays)
         if self.busy_min is not None and self.all_counts is not None:
-            chosen = slots(hours, weekdays)
+            chosen = week_mask(hours, weekdays)
             more = float(self.busy_min[chosen].sum() / self.all_counts[chosen].sum())
             city = city.replace(service_times=city.service_times + more)
             notes += f" Service times have {more:.1f} min per call more, for rows that are no calls but occupy units; "
@@ -170,8 +163,8 @@ class Demand:
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
-    def _service(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
-        """Return the stations and the service time (min), None if the stations have it, by ``source`` as in `city`."""
+    def _service_source(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
+        """Return the stations, and the service time (min) by ``source`` as in `city`, None if the stations have it."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
             if all(known.values()):
@@ -206,7 +199,7 @@ def aggregate_calls(
     area_name: str | None = None,
     crs: object = None,
 ) -> Demand:
-    """Count the calls of a log by atom, day of the week and hour.
+    """Count the calls of a log by atom, day of the week and hour, as a `Demand`, which holds no single calls.
 
     Raise if both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
 
@@ -218,7 +211,7 @@ def aggregate_calls(
         Width of the square cells that become atoms. Default: the smallest of 0.25, 0.5, 1, 2, 3, 5, 10 and 20 that
         gives at most 400 cells, or 20 if none does.
     areas : path_like, file or GeoDataFrame, optional
-        GeoJSON polygons to use instead of cells; see `emsopt.calls.areas`.
+        Polygons to use instead of cells, as for `emsopt.calls.areas.read_areas`.
     reach_km : float
         Calls further than this from every station are left out. With ``areas``, so are calls outside all areas.
     empty_days : {"counted", "missing"}
@@ -229,26 +222,17 @@ def aggregate_calls(
     crs : int or str, optional
         Reference system of tables and areas whose coordinates are not degrees, as for `read_calls`.
 
-    Returns
-    -------
-    Demand
-        Contains only aggregated counts, never single calls.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
-    >>> demand
+    >>> eo.calls.aggregate_calls(*eo.datasets.practice_calls(), cell_km=2)
     <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
-    >>> demand.city(speed_kmh=40).n_sites
-    10
     """
     return _count(**locals())[0]
 
 
 def counted_calls(calls: CallLog | Source, stations: Source, **options: Any) -> tuple[Demand, CallLog, IntArray]:
-    """Return what `aggregate_calls` returns, the calls that it counted, and the atom of each of them, shape (K,)."""
+    """Return the `Demand` of `aggregate_calls`, the calls that it counts, and the atom of each of them, shape (K,)."""
     chosen = signature(aggregate_calls).bind(calls, stations, **options)
     chosen.apply_defaults()
     return _count(**chosen.arguments)
@@ -257,7 +241,7 @@ def counted_calls(calls: CallLog | Source, stations: Source, **options: Any) -> 
 def _count(
     calls: Any, stations: Any, cell_km: Any, areas: Any, reach_km: float, empty_days: str, area_name: Any, crs: object
 ) -> tuple[Demand, CallLog, IntArray]:
-    """Count calls; see `counted_calls` for what is returned."""
+    """Count calls, with all options of `aggregate_calls` given; see `counted_calls` for the result."""
     log = read_calls(calls, crs=crs)
     stations = read_stations(stations, crs=crs)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
@@ -286,7 +270,8 @@ def _count(
         locations=atoms.locations,
         shapes=atoms.shapes,
         counts=counts,
-        hours=hours_watched(log.times, empty_days),  # of the whole log: hours without counted calls were watched too
+        # of the whole log: hours without counted calls were observed too
+        hours=count_observed_hours(log.times, empty_days),
         stations=stations,
         service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,
@@ -306,19 +291,14 @@ def counts_by_hour(calls: CallLog, index: IntArray, n_atoms: int) -> IntArray:
 def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -> City:
     """Build a city from a log of calls and a table of stations.
 
-    Parameters
-    ----------
-    calls, stations, **options
-        As for `aggregate_calls` and `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and
-        service times unless the files have them.
+    Options are those of `aggregate_calls` and `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout
+    and service times unless the files have them.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> city = eo.calls.city_from_calls(calls, stations, cell_km=2, speed_kmh=40)
-    >>> city.n_sites
-    10
+    >>> eo.calls.city_from_calls(*eo.datasets.practice_calls(), cell_km=2, speed_kmh=40).n_atoms
+    56
     """
     counting = {name: options.pop(name) for name in signature(aggregate_calls).parameters if name in options}
     return aggregate_calls(calls, stations, **counting).city(**options)
@@ -347,7 +327,7 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
 
 
 class HeldOut(NamedTuple):
-    """Calls in one part of a log, and the rates estimated from all other parts."""
+    """Numbers of calls in one part of a log, and the rates estimated from all other parts."""
 
     others: FloatArray  # (24, M), calls per hour, as by `Demand.rates_by_hour`
     counts: FloatArray  # (24, M), calls by hour of the day and atom
@@ -363,6 +343,10 @@ def held_out_weeks(
 ) -> list[HeldOut]:
     """Split a log into weeks, each with the rates estimated from all others; raise if fewer than three have calls.
 
+    Parts are in order of time and have the atoms of the whole log. Weeks have seven days from the first day of the log;
+    an incomplete last week belongs to the week before. A log of less than four weeks is split into days. Parts without
+    calls on the weekdays are left out.
+
     Parameters
     ----------
     calls, stations, **options
@@ -370,24 +354,17 @@ def held_out_weeks(
     most : int
         Maximum number of parts, at least 3. Consecutive weeks are joined if there are more.
 
-    Returns
-    -------
-    list of HeldOut
-        One per part, in order of time, with the atoms of the whole log. Weeks have seven days from the first day of the
-        log; an incomplete last week belongs to the week before. A log of less than four weeks is split into days.
-        Parts without calls on the weekdays are left out.
-
     Examples
     --------
-    >>> from emsopt.datasets import practice_calls
-    >>> weeks = held_out_weeks(*practice_calls(), cell_km=1)
+    >>> import emsopt as eo
+    >>> weeks = eo.calls.held_out_weeks(*eo.datasets.practice_calls(), cell_km=1)
     >>> len(weeks), weeks[0].others.shape
     (8, (24, 169))
     """
     most = _validate.whole_number(most, "most", low=FEWEST_PARTS)
     log = read_calls(calls)
     demand, counted, atoms = counted_calls(log, stations, **options)
-    hours = watched(log.times, options.get("empty_days", "counted"))
+    hours = observed_hours(log.times, options.get("empty_days", "counted"))
     first = log.times[0].astype("datetime64[D]")
     days = int((log.times[-1] - first) // DAY) + 1
     length = 7 if days >= 7 * FEWEST_WEEKS else 1
@@ -400,7 +377,7 @@ def held_out_weeks(
     def part_of(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.minimum((times - first) // DAY // length, number - 1) * parts // number
 
-    result, on = [], slots(None, weekdays)
+    result, on = [], week_mask(None, weekdays)
     of_call, of_hour = part_of(counted.times), part_of(hours)
     for part in range(parts):
         mine = of_call == part

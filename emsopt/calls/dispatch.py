@@ -1,24 +1,23 @@
 """Rules of dispatch: the order in which stations send a unit to a place.
 
 =============  ==================================================================================================
-rule           first the station
+rule           stations that come first
 =============  ==================================================================================================
-"nearest"      that is closest
-"agency"       of the agency that a column of the log names for calls there, in order of time
-"first due"    that a column of the log names for calls there or, without such a column, that answered most of the calls
-               around the place that found one of its units free
+"nearest"      the closest one
+"agency"       those of the agency that a column of the log names for calls there, the closest first
+"first due"    the one that a column of the log names for calls there; without such a column, those with the highest
+               score (below)
 =============  ==================================================================================================
 
-All others follow in order of time; without a column for "first due", stations that the log shows follow by their score
-(below). The first of these whose unit is free goes. Travel times of a model follow the law
-of answers that is fitted under the same rule.
+All other stations follow in order of travel time. The first station with a free unit sends it. Travel times of a model
+follow the law of an answer (`emsopt.calls.calibration`), fitted under the same rule.
 
-**The order that units tell.** Of the `AROUND` closest calls, those around a place are no further than half way to its
-second closest station. If a station answered v of the f calls around that found one of its units free, and r stations
-of the log are closer, its score is (v + `PRIOR` (1 - `BUSY`) `BUSY`^r) / (f + `PRIOR`): an order that few calls tell
-is that of distance. A station that the log does not show comes where its distance puts it. The order is poor where
-calls are few or far from each other, units are seldom free, or their homes are uncertain; where the log does not tell
-how long units are busy, f counts all calls around, and the order also depends on how busy units were.
+**Score.** The calls around a place are the `NEAREST_BY_UNITS` closest ones within half the distance to its second
+closest station. If a station answered v of the f calls around that found one of its units free, and r stations with
+calls in the log are closer, its score is (v + `PRIOR` (1 - `RATIO`) `RATIO`^r) / (f + `PRIOR`), so that with few calls
+the order is that of distance. A station without calls in the log keeps its place by distance. The order is poor where
+calls are few or far from each other, units are seldom free, or their homes are uncertain. If the log has no service
+times, f counts all calls around, and the order also depends on how busy units were.
 """
 
 from __future__ import annotations
@@ -44,62 +43,62 @@ if TYPE_CHECKING:
 
 RULES = ("nearest", "agency", "first due")  # the simplest comes first
 AREA = re.compile("(?i)area|ground|due")  # in names of columns of stations that tell where calls are, not who answered
-MATCHED = 0.5  # share of the words of a column that must be names of stations
-NAMED, AROUND = 5, 50  # calls around a place that tell its district, or its order of stations
-PRIOR, BUSY = 10.0, 0.3  # further calls, and the ratio of a station's share of them to that of the one before
+LEAST_MATCHED = 0.5  # share of the words of a column that must be names of stations
+NEAREST_BY_COLUMN, NEAREST_BY_UNITS = 5, 50  # calls around a place that tell its district, or its order of stations
+PRIOR, RATIO = 10.0, 0.3  # further calls, and the ratio of a station's share of them to that of the one before
 
 
 @dataclass(frozen=True, eq=False)
 class Dispatch:
-    """A rule of dispatch as a log tells it.
+    """A rule of dispatch, with the calls of a log that determine its order of stations.
 
     Attributes
     ----------
     rule : {"nearest", "first due", "agency"}
     column : str
-        Column of the log that names stations or agencies; empty if the units that answered tell the order.
+        Column of the log that names stations or agencies; empty if the order follows from the units that answered.
     points : ndarray, shape (N, 2)
         Longitudes and latitudes of the stations.
     group : ndarray of int, shape (N,)
         Agency of each station, -1 if unknown, or, for other rules, the station itself.
     places : ndarray, shape (K, 2)
-        Places of the calls that tell the order.
+        Longitudes and latitudes of the calls that determine the order.
     told : ndarray of int, shape (K,)
-        The group that is named for each, or answered it.
+        Group that the column names for each call or, without a column, that answered it.
     free : ndarray of bool, shape (K, N)
-        Whether each station had a free unit then; true where that is unknown.
+        Whether each station had a free unit at the time of each call; true where that is unknown.
     """
 
     rule: str
     column: str
     points: FloatArray
-    group: IntArray
+    station_group: IntArray
     places: FloatArray
-    told: IntArray
+    call_group: IntArray
     free: BoolArray
 
     @property
     def text(self) -> str:
-        """Who goes first, in words."""
+        """The station that comes first, in words, such as "the closest station"."""
         due = f"that {self.column!r} names" if self.column else "that answered most calls around that found it free"
         return {"nearest": "the closest station", "agency": f"the closest station of the agency {due}",
                 "first due": f"the station {due}"}[self.rule]  # fmt: skip
 
     def costs(self, places: FloatArray, reach: FloatArray) -> FloatArray:
-        """Return the costs that rank stations for ``places``, (M, 2), as in `City.preference`, shape (N, M).
+        """Return the costs by which stations are ranked for ``places``, (M, 2), as `City.preference`, shape (N, M).
 
-        ``reach`` is the distance from stations to places in any unit, shape (N, M).
+        ``reach`` is the distance or time from stations to places, shape (N, M). Costs have its unit.
         """
         if self.rule == "nearest":
             return reach
-        around = self._around(places)
-        votes = (around @ (self.told[:, None] == self.group)).T
-        shown = np.isin(self.group, self.told)[:, None] | bool(self.column)
+        around = self._nearby_calls(places)
+        votes = (around @ (self.call_group[:, None] == self.station_group)).T
+        shown = np.isin(self.station_group, self.call_group)[:, None] | bool(self.column)
         if self.column:  # all that are not named come in order of distance
             score = (votes == votes.max(axis=0)) & (votes > 0)
         else:  # a station without calls in the log must not fall behind all that have some: it keeps its distance
             rank = np.where(shown, reach, np.inf).argsort(axis=0, kind="stable").argsort(axis=0)
-            score = (votes + PRIOR * (1 - BUSY) * BUSY**rank) / ((around @ self.free).T + PRIOR)
+            score = (votes + PRIOR * (1 - RATIO) * RATIO**rank) / ((around @ self.free).T + PRIOR)
         order = np.lexsort((reach, -score.astype(float), np.broadcast_to(~shown, reach.shape)), axis=0)
         # the first takes its distance, each further one no less than those before, so that costs remain distances
         furthest = np.maximum.accumulate(np.take_along_axis(reach, order, axis=0), axis=0)
@@ -107,17 +106,17 @@ class Dispatch:
         np.put_along_axis(costs, order, furthest + 1e-9 * np.arange(len(reach))[:, None], axis=0)
         return np.where(shown, costs, reach)
 
-    def applied(self, city: City, places: FloatArray) -> City:
-        """Return a city with atoms at these places whose dispatchers follow the rule."""
+    def apply_to(self, city: City, places: FloatArray) -> City:
+        """Return ``city`` with stations in the order of this rule; ``places``, (M, 2), are the locations of atoms."""
         if self.rule == "nearest":
             return city
         notes = f"{city.notes} Sent first: {self.text}."
         return city.replace(preference=self.costs(places, city.response_times), notes=notes)
 
-    def _around(self, places: FloatArray) -> csr_array:
-        """Return a sparse matrix with 1 where a call lies around a place, shape (M, K)."""
+    def _nearby_calls(self, places: FloatArray) -> csr_array:
+        """Return a sparse matrix, (M, K), with 1 where a call is one of those around a place (see the module)."""
         flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
-        most = min(NAMED if self.column else AROUND, len(self.places))
+        most = min(NEAREST_BY_COLUMN if self.column else NEAREST_BY_UNITS, len(self.places))
         apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
         within: BoolArray = np.ones(near.shape, bool)
         if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
@@ -134,31 +133,31 @@ def dispatch_of(
     homes: Mapping[str, str] | None = None,
     given: str = "",
 ) -> Dispatch:
-    """Return a rule of dispatch as a log tells it; raise if log or stations lack what it needs.
+    """Return a rule of dispatch with the data of a log; raise if log or stations lack what it needs.
 
     ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,), and ``homes`` the station
-    of each unit. ``given`` is the setting because of which times are not calibrated.
+    of each unit. ``given`` names the setting that replaces calibrated times, if any, for the error.
     """
     _validate.choice(rule, "dispatch", RULES)
-    group, told, column = np.arange(len(stations)), np.full(len(log), -1), ""
+    station_group, call_group, column = np.arange(len(stations)), np.full(len(log), -1), ""
     free: BoolArray = np.ones((len(log), len(stations)), bool)
     if rule == "agency":
-        group, told, column = _agencies(log, stations)
+        station_group, call_group, column = _agencies(log, stations)
     elif rule == "first due":
-        told, column = _first_due(log, stations["name"])
+        call_group, column = _first_due(log, stations["name"])
         if not column:
-            told = told if home is None else home
+            call_group = call_group if home is None else home
             if homes and log.service_min is not None:
-                free = free_stations(log, told, homes, regular_units(homes, log.details), stations["name"])
-    known = told >= 0
+                free = free_stations(log, call_group, homes, regular_units(homes, log.details), stations["name"])
+    known = call_group >= 0
     if rule != "nearest" and not known.any():
-        raise _order_unknown(log, given)
+        raise _unknown_order_error(log, given)
     points = stations[["lon", "lat"]].to_numpy(float)
-    return Dispatch(rule, column, points, group, log.locations[known], told[known], free[known])
+    return Dispatch(rule, column, points, station_group, log.locations[known], call_group[known], free[known])
 
 
-def _order_unknown(log: CallLog, given: str) -> InputError:
-    """Return the error for a log that tells no order of stations, with what would help."""
+def _unknown_order_error(log: CallLog, given: str) -> InputError:
+    """Return the error for a log from which no order of stations follows, with the remedy."""
     said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
     said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
     remedy = "."
@@ -176,12 +175,12 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
         district = role == "first_due" and is_district(column)  # numbers of districts may be those of anything
         if district:
             words = words.where(words.str.contains(r"[^\W\d]", na=False))
-        for form in (_folded,) if district else (_folded, _number):  # Station 4 may be written as 4, 04 or E4
+        for form in (_fold,) if district else (_fold, _number):  # Station 4 may be written as 4, 04 or E4
             places = {form(name): k for k, name in enumerate(names)}
-            told = np.array([places.get(form(word), -1) for word in words])
+            call_group = np.array([places.get(form(word), -1) for word in words])
             filled = log.details[role].notna()
-            if filled.any() and len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
-                return told, column
+            if filled.any() and len(places) == len(names) and (call_group[filled] >= 0).mean() > LEAST_MATCHED:
+                return call_group, column
     return np.full(len(log), -1), ""
 
 
@@ -192,26 +191,26 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
             raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
-    group, words = pd.factorize(stations["agency"].map(lambda word: _folded(word) or None))
+    station_group, words = pd.factorize(stations["agency"].map(lambda word: _fold(word) or None))
     place = {word: k for k, word in enumerate(words)}
-    told = np.array([place.get(_folded(word), -1) for word in log.details["agency"]])
-    if not (told >= 0).any():
+    call_group = np.array([place.get(_fold(word), -1) for word in log.details["agency"]])
+    if not (call_group >= 0).any():
         got = " and ".join(_validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t, *_ in tables.values())
         one, other = (Argument(name, {"agency": ...}) for name in tables)
         said = f"calls and stations must name the same agencies; got {got}. Name other columns by "
         raise InputError(Message(said, one, " or ", other, ", or leave out `dispatch`."))
-    return group, told, log.taken.get("agency", "agency")
+    return station_group, call_group, log.taken.get("agency", "agency")
 
 
-def _folded(word: object) -> str:
-    """Return a name in lower case, empty if it is missing."""
+def _fold(word: object) -> str:
+    """Return a name in lower case without blanks around it; empty if it is missing."""
     return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
 
 def _number(word: object) -> str:
-    """Return the number in a name, or the name if it has none."""
+    """Return the number in a name such as "Station 4", or the name in lower case if it has none."""
     found = NUMBER.fullmatch(str(word).strip())
-    return _folded(word) if found is None else found[1]
+    return _fold(word) if found is None else found[1]
 
 
 def free_stations(

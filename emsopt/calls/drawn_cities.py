@@ -1,35 +1,29 @@
-r"""Draw cities that agree with a log within its errors, for decisions that should not depend on chance.
+r"""Draw cities from what a log leaves uncertain, so that decisions can be tested against chance.
 
-======== ======================================================================================
-source   what is drawn
-======== ======================================================================================
-demand   calls per hour of the city and shares of the atoms: `RatePosterior`
-travel   turnout, the law of travel times, both with their spreads, and the roads' deviations: `PairEffects`
-service  the mean service time
-======== ======================================================================================
+Three sources of error are drawn: demand (`RatePosterior`), travel (turnout, the law of travel times, and deviations of
+roads from it: `PairEffects`) and the mean service time.
 
-Units are sent in the order of the estimated response times in all drawn cities: a dispatcher does not know better. If
-the order followed the drawn times, the closest of many uncertain units would come out closer than any is: in 80 logs of
-St. Paul, mean responses were 0.13 to 0.17 min too low; with the estimated order they were 0.04 min too low. The price
-is that a unit whose place in the order is wrong in a drawn city does harm there, and removing it may help.
+In all drawn cities, units are sent in the order of the estimated response times, as dispatchers know only these. If the
+order followed the drawn times, the best of many uncertain ones would be chosen, and mean responses would come out too
+low: in 80 logs of St. Paul by 0.13 to 0.17 min, instead of 0.04 min. The price is that a unit whose place in the order
+is wrong in a drawn city does harm there, and removing it may help.
 
-**Limits.** The roads' deviations are taken for normal and alike in all directions. Where detours are long and sudden,
-as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that kind,
-and in 83 % on the roads of Auckland between its harbours (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
+**Limits.** The roads' deviations are assumed to be normal and alike in all directions. Where detours are long and
+sudden, as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that
+kind, and in 83 % on the roads of Auckland (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
 
 **Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters :math:`n_j
 / \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
 dispersions :math:`\varphi, \phi \ge 1` are the factors by which counts vary more from day to day than Poisson counts:
 :math:`\varphi` is Pearson's statistic of the table of atoms and days per degree of freedom, :math:`\phi` that of the
-totals of the days, within weekdays from two weeks on. Shares are not drawn towards each other: neighbouring atoms are
-alike, so that a prior of equal shares would shift all deployments of one part of a city the same way.
+totals of the days, within weekdays from two weeks on. Shares are not shrunk towards equal ones: neighbouring atoms are
+alike, so that this would shift all deployments of one part of a city the same way.
 
 **Roads.** The mean travel time from site i to atom j is a law of distance times :math:`1 + a_i + b_{ij} + c_{ij}`,
 because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
 sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is :math:`\exp(-(d_{ii'} +
 d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are estimated from the recorded
-drives, and drawn too, because few sites determine them poorly. Pairs that were often driven are known well, sites that
-never had a unit are not.
+drives, and drawn too, because few sites determine them poorly.
 
 References
 ----------
@@ -56,7 +50,7 @@ from ..city.city import City
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
 from .demand import Demand, aggregate_calls, counted_calls
-from .profile import slots, watched
+from .profile import observed_hours, week_mask
 from .recorded import resolution
 
 if TYPE_CHECKING:
@@ -67,7 +61,7 @@ SOURCES = ("demand", "travel", "service")
 COUNTING = tuple(signature(aggregate_calls).parameters)[2:]
 OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
-USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
+TYPICAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
 N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
 CURVE_STEP = 0.1
@@ -75,16 +69,16 @@ PASSES = 2  # of leaving out wrong drives, as each changes the spread by which o
 MIN_REPEATED_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
-FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
-ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects from, at most: the work is cubic
+MOST_SDS = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
+MOST_PAIRS_FOR_SCALES, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects from, at most: the work is cubic
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """Distribution of the cities that agree with a log of some ``weeks``."""
+    """Distribution of the cities that a log allows; ``weeks`` is the length of the log."""
 
     fit: Fit
-    estimate: City  # that of the fit, with the mean deviations of the roads
+    estimate: City  # city of the fit, with the mean deviations of the roads
     rates: RatePosterior
     effects: PairEffects
     distances: FloatArray  # (N, M), in the unit of the law of travel times
@@ -98,7 +92,8 @@ class DrawnCities:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
         Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
-        the same draws, whatever else varies. ``more``, which may be infinite, multiplies the length of the log.
+        the same draws, whatever else varies. Errors are those of a log that is ``more`` times as long, possibly
+        infinitely.
         """
         chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))
@@ -136,11 +131,7 @@ class DrawnCities:
 def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`.
-
-    The time of a draw grows with the square of the number of atoms; 200 take milliseconds. Raise if an option is
-    unknown or invalid, or there are no calls in these hours.
-    """
+    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`."""
     if unknown := [name for name in options if name not in OPTIONS]:
         raise InputError(
             f"there is no option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}. Remove it or correct its name."
@@ -148,9 +139,9 @@ def drawn_cities(
     counting = {name: options.pop(name) for name in COUNTING if name in options}
     demand, calls, atom = counted_calls(fit.calls, fit.stations, **counting)
     city = fit.city(hours=hours, weekdays=weekdays, demand=demand, **options)
-    week = slots(hours, weekdays)
+    week = week_mask(hours, weekdays)
     day = calls.times.astype("datetime64[D]").astype(np.int64)
-    days = np.unique(watched(fit.calls.times, counting.get("empty_days", "counted")).astype("datetime64[D]"))
+    days = np.unique(observed_hours(fit.calls.times, counting.get("empty_days", "counted")).astype("datetime64[D]"))
     days = days.astype(np.int64)
     chosen = days[np.isin((days + 3) % 7, np.flatnonzero(week.any(axis=1)))]  # 1970-01-01 was a Thursday
     counted = week.ravel()[calls.hours_of_week]
@@ -239,7 +230,7 @@ class PairEffects:
         right = np.ones(len(pair), dtype=bool)
         for _ in range(PASSES):
             variance = _variation_within(relative[right], pair[right], rounded[right]) + rounded
-            right = relative <= FURTHEST * np.sqrt(variance)
+            right = relative <= MOST_SDS * np.sqrt(variance)
         each = right / variance
         relative = relative - np.average(relative, weights=each)  # the level belongs to the law
         size = shape[0] * shape[1]
@@ -284,16 +275,16 @@ class PairEffects:
         return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
 
     @cached_property
-    def _known(self) -> dict[tuple[int, float], FloatArray]:
+    def _cached_roots(self) -> dict[tuple[int, float], FloatArray]:
         return {}
 
     def _root_of_drives(self, k: int, more: float) -> FloatArray:
         """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
-        if (k, more) not in self._known:
+        if (k, more) not in self._cached_roots:
             s, j = self._driven_pairs
             variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
-            self._known[k, more] = _root(variance)
-        return self._known[k, more]
+            self._cached_roots[k, more] = _root(variance)
+        return self._cached_roots[k, more]
 
 
 def _pearson(table: FloatArray) -> float:
@@ -324,17 +315,17 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
 
 
 def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return the correlation of the effects of places at distances d (km), exp(-d / reach)."""
+    """Return the correlation, exp(-d / reach), of the route effects of places at distances d (km), same shape."""
     return np.exp(-km / reach_km)
 
 
 def _root(matrix: FloatArray) -> FloatArray:
-    """Return the Cholesky factor of a matrix with 1e-9 added to its diagonal, as places may coincide."""
+    """Return the lower Cholesky factor of a matrix with 1e-9 added to its diagonal, as places may coincide."""
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
 
 def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-    """Return the sites and atoms of the pairs with the largest ``weight``, at most ``most``."""
+    """Return sites and atoms of the ``most`` pairs with the largest ``weight``, (N, M), or of all with some weight."""
     pairs = np.flatnonzero(weight)
     kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
     site, atom = np.unravel_index(kept, weight.shape)
@@ -344,7 +335,7 @@ def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntAr
 def _variance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the covariance matrix, (D, D), of the mean deviations of D pairs with drives."""
+    """Return the covariance matrix, (D, D), of the mean deviations of D pairs; ``weight`` is the inverse variance."""
     both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
@@ -357,16 +348,16 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     """
     from scipy.optimize import minimize
 
-    s, j = _most_frequent_pairs(weight, ENOUGH_PAIRS)
+    s, j = _most_frequent_pairs(weight, MOST_PAIRS_FOR_SCALES)
     seen, known = deviation[s, j], weight[s, j]
-    middle = np.log([*USUAL_SCALES[:3], USUAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
+    middle = np.log([*TYPICAL_SCALES[:3], TYPICAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 
     def misfit(steps: FloatArray) -> float:
         root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
         fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
         return float(fit + steps @ steps) / 2
 
-    best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-FURTHEST, FURTHEST)] * 4).x
+    best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-MOST_SDS, MOST_SDS)] * 4).x
     unit = CURVE_STEP * np.eye(4)
     curvature = np.array(
         [
@@ -377,4 +368,4 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
     around = best + np.random.default_rng(0).standard_normal((N_SCALE_DRAWS, 4)) @ spread.T
-    return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -FURTHEST, FURTHEST))
+    return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -MOST_SDS, MOST_SDS))

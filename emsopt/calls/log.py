@@ -13,30 +13,27 @@ role of a column        content
 ``cleared``
 ``service_min``         optional: minutes from dispatch until the unit was free again; blank if unknown. Default: from
                         ``dispatched`` to ``cleared``
-``unit``, ``station``,  optional: words
+``unit``, ``station``,  optional: text
 ``priority``
-``first_due``,          optional: words that name the station that is first due there, and the agency; see
+``first_due``,          optional: names of the station that is first due there, and of the agency; see
 ``agency``              `emsopt.calls.dispatch`
 ``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
 ``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
                         are joined if time and place agree too (`emsopt.calls.rows`): the first unit on scene is
                         kept, with the earliest time of the call
-``status``,             optional: what happened to a unit, in words such as "On Scene", if each has a row; and when,
-``status_time``         if not at ``time``. ``patient``: anything that tells patients apart, who have a row each
+``status``,             optional: status of a unit, such as "On Scene", if each status has a row; and its time,
+``status_time``         if it is not ``time``. ``patient``: identifier of a patient, if each patient has a row
 ``response_time``, ...  optional: elapsed times, see below
 ======================  ==========================================================================================
 
-**Elapsed times**, such as 5:15 in a column "Unit Response Time", are told from times of day by their values. They give
-stamps that the log lacks. Where both stamps are recorded in full minutes, they are moved within their minutes so that
-their difference is exactly the elapsed time. Roles: ``handling_time`` (call to dispatch), ``turnout_time``,
+**Elapsed times**, such as 5:15 in a column "Unit Response Time", are distinguished from times of day by their values.
+Stamps that the log lacks are computed from them. Stamps of full minutes are moved within their minutes so that their
+difference is exactly the elapsed time. Roles: ``handling_time`` (call to dispatch), ``turnout_time``,
 ``travel_time``, ``response_time`` (dispatch to arrival), ``total_response_time`` (call to arrival), ``scene_time``
 (arrival to cleared) and ``service_time`` (dispatch to cleared).
 
-**Single calls.** A log, its frames and its pickle hold the time, place and details of every call. A preview hides
-clock, units and exact places; a `Demand` and a `City` hold counts only.
-
-**Service times** of 0 or less are recording errors. The call counts, its service time is treated as unknown, and
-`check_calls` reports the rows.
+**Single calls.** A log, its frames and its pickle hold the time, place and details of every call; a `Demand` and a
+`City` hold counts only.
 
 **Clock.** Times without an offset are taken as local, as the number of calls depends on the hour of the day. Times with
 an offset are converted to ``time_zone``, or used as written if no zone is given. The stamps of a call stay on the clock
@@ -60,14 +57,15 @@ from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from ..errors._validate import quote
 from . import _names, _points, _roles, _times
-from .rows import Choice, choice, join_rows, stamps_of_statuses
+from .rows import Condition, compile_condition, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
-MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
+# rows that may be left out because of cells that cannot be read
+MOST_BAD_SHARE, MOST_BAD = 0.02, 5  # a share, and a number in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,42 +81,33 @@ class CallLog:
     service_min : ndarray, shape (K,), or None
         Minutes that each call kept a unit busy, with NaN where unknown; None if no service time is known.
     no_service : ndarray of bool, shape (K,)
-        Whether the recorded service time is 0 or less, which is treated as unknown.
+        Whether the recorded service time is 0 or less, which is an error and treated as unknown.
     rows : ndarray of int, shape (K,)
         Row of each call in the file, from 1.
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
-        under "time") or "readable cells" (only with ``on_bad="leave out"``).
+        Number of rows of the file that were left out, by what they lack: "time", "place" (with a time) or "readable
+        cells" (only with ``on_bad="leave out"``).
     details : DataFrame
         One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same
-        clock, NaT where unknown), words (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
-        ``kind``, the word that says that a row may be no call (str, None for calls).
+        clock, NaT where unknown), text (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
+        ``kind``, the text that means that a row may be no call (str, None for calls).
     taken : mapping of str to str
-        Name of the column that was taken for each role.
-    joined, apart : int, tuple of float
-        Number of rows that were joined with an earlier row of the same incident, and how far they are from the first
-        of their incident at most, in minutes and km.
+        Name of the column that was used for each role.
+    joined, join_extent : int, tuple of float
+        Number of rows that were joined with an earlier row of the same incident, and the longest time (min) and
+        distance (km) from the first row of an incident to another.
     not_chosen : int or None
         Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
-        Number of rows that may be no calls, by a column and the word in it that says so.
+        Number of rows that may be no calls, by a column and the text in it that means so.
     occupying : CallLog or None
         Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
-    spare : mapping of str to str
-        Columns of times that were not taken, each with the missing role that its name suggests, or "".
+    unused_times : mapping of str to str
+        Columns of times that have no role, each with the missing role that its name suggests, or "".
     n_rows, header : int
         Number of rows of the file, and the line that holds the header.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> calls
-    <CallLog: 3,968 calls from 2025-01-06 to 2025-04-27, local time>
-    >>> calls.to_frame().columns.tolist()[:3]
-    ['time', 'lon', 'lat']
     """
 
     times: Times
@@ -131,11 +120,11 @@ class CallLog:
     details: pd.DataFrame
     taken: Mapping[str, str]
     joined: int = 0
-    apart: tuple[float, float] = (0.0, 0.0)
+    join_extent: tuple[float, float] = (0.0, 0.0)
     not_chosen: int | None = None
     others: Mapping[tuple[str, str], int] = field(default_factory=dict)
     occupying: CallLog | None = None
-    spare: Mapping[str, str] = field(default_factory=dict)
+    unused_times: Mapping[str, str] = field(default_factory=dict)
     n_rows: int = 0
     header: int = 1
 
@@ -176,7 +165,7 @@ class CallLog:
 
         Both are ISO 8601 text or `datetime` objects on the log's ``clock``, without an offset; a date stands for 0:00.
         """
-        first, last = _times.moment(start), _times.moment(end)
+        first, last = _times.parse_moment(start), _times.parse_moment(end)
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
@@ -200,9 +189,9 @@ class CallLog:
         return pd.DataFrame(columns).join(self.details)
 
     def preview(self) -> pd.DataFrame:
-        """Return the first five calls, to check what was read, without what could identify them.
+        """Return the first five calls, to check what was read, without data that could identify them.
 
-        Times count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
+        Stamps count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
         """
         frame = self.to_frame().head()
         clock = frame.columns.intersection(["time", *_names.STAMPS])
@@ -211,8 +200,8 @@ class CallLog:
 
     @property
     def joined_text(self) -> str:
-        """How many rows were joined with others of their incident, and how far apart they lie; empty if none were."""
-        minutes, km = self.apart
+        """Number of rows joined with others of their incident, and their distances, in words; empty if none were."""
+        minutes, km = self.join_extent
         away = f"at most {minutes:.0f} min and {km:.2f} km away"
         return f"{self.joined:,} rows joined with others of their incident, {away}" if self.joined else ""
 
@@ -240,7 +229,7 @@ def read_calls(
     time_zone: str | None = None,
     time_format: str | None = None,
     crs: object = None,
-    where: Choice | None = None,
+    where: Condition | None = None,
     on_bad: str = "raise",
 ) -> CallLog:
     """Read a log of calls.
@@ -252,11 +241,10 @@ def read_calls(
         file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
         or .json, all of these also with .gz or alone in a .zip, .xlsx, .xls or .parquet (``emsopt[tables]``),
         or .shp or .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a
-        list, such as one per month, become one, with rows counted through them. Files that macOS puts beside others
-        (``._calls.csv``) are ignored in a list.
+        list, such as one per month, become one, with rows counted through them.
     columns : mapping of str to str, optional
         Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None or "none" leaves a role out. Columns
-        of other roles are found by their names and values, and `CallLog.taken` holds what was taken.
+        of other roles are found by their names and values; `CallLog.taken` has all of them.
     time_zone : str, optional
         Time zone of the city, such as "America/Chicago", to which times with an offset are converted. Times without
         an offset are refused if it is given.
@@ -265,12 +253,12 @@ def read_calls(
         "%d.%m.%Y %H:%M", if they have a form that is not recognised.
     crs : int or str, optional
         Reference system of the coordinates if they are not degrees: an EPSG number such as 3857 or "EPSG:3857", or a
-        definition by PROJ or WKT. Needs ``pip install 'emsopt[maps]'``. A geographic file or a GeoDataFrame that names
-        its own is read by that, and a table in degrees as it is.
+        definition by PROJ or WKT. Needs ``emsopt[maps]``. It has no effect if a geographic file names its own, or a
+        table is in degrees.
     where : str or mapping, optional
         Which rows to read: an expression such as ``"Priority == 1 and Type != 'TRANSFER'"`` (numbers, texts, lists, ==,
         !=, <, <=, >, >=, in, and, or, not; names of columns with _ for other characters), or a mapping from a column to
-        a value or a list of values. None stands for a blank cell.
+        a value, None for a blank cell, or a list of values.
     on_bad : {"raise", "leave out"}
         What to do with rows that have a cell that cannot be read, or a time far from all others. If more than half of
         the rows have one, an error is raised in any case.
@@ -278,18 +266,12 @@ def read_calls(
     Returns
     -------
     CallLog
-        Rows without a time or a place are left out and counted in `CallLog.left_out`; words such as #N/A, NULL and
-        1900-01-01 count as blank cells.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a cell cannot be parsed, or a few calls are far from all others in time. The
-        message names the row, counted from 1 below the header.
+        Rows without a time or a place are left out and counted in `CallLog.left_out`; cells such as #N/A, NULL and
+        1900-01-01 count as blank. An error is raised if a column is missing, a cell cannot be parsed, or a few calls
+        are far from all others in time. It names the row, counted from 1 below the header.
 
     Examples
     --------
-    >>> import pandas as pd
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
@@ -302,48 +284,48 @@ def read_calls(
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
-    names, chosen = ([], None) if where is None else choice(where)
-    spare: dict[str, str] = {}
-    with _points.rows_explained():
-        choose = _roles.call_columns(columns, time_format, spare, chosen_by=names)
+        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos(one)])
+    names, chosen = ([], None) if where is None else compile_condition(where)
+    unused_times: dict[str, str] = {}
+    with _points.explain_rows():
+        choose = _roles.call_columns(columns, time_format, unused_times, chosen_by=names)
         table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
-        by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
+        by = [table.frame[taken.pop(_roles.CONDITION_PREFIX + name).strip().lower()].tolist() for name in names]
         unwanted = np.zeros(len(table.frame), bool) if chosen is None else ~chosen(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
-        others, kinds = _no_calls(table, taken, unwanted)
-        log = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
+        others, kinds = _find_no_calls(table, taken, unwanted)
+        log = _read_rows(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
-        spare=spare,
+        unused_times=unused_times,
         not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
     )
 
 
-def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
-    """Return `CallLog.others` and the word of each row, None for calls; remove the columns of words from ``taken``."""
-    columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)]
+def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
+    """Return `CallLog.others` and, by row, the text that means no call, or None; remove its columns from ``taken``."""
+    columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND_PREFIX)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
-        words = _points.words(table, name.strip().lower())
+        words = _points.read_text(table, name.strip().lower())
         counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds
 
 
-def _readable(
+def _read_rows(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> CallLog:
-    """Return the log in a table; rows with unreadable cells are left out if ``on_bad`` allows it."""
+    """Return the log in a table; if ``on_bad`` is "leave out", without the rows that have unreadable cells."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
-            log = _log(table, taken, clock, unwanted | bad)
+            log = _build_log(table, taken, clock, unwanted | bad)
             left_out = Counter(log.left_out) + Counter({"readable cells": int(bad.sum())})
             return replace(log, left_out=dict(left_out))
         except InputError as error:
@@ -351,23 +333,23 @@ def _readable(
             if on_bad == "raise" or bad[rows].all():
                 raise
             bad[rows] = True
-            if bad.sum() > max(MOST_BAD * (~unwanted).sum(), FEW_BAD):
+            if bad.sum() > max(MOST_BAD_SHARE * (~unwanted).sum(), MOST_BAD):
                 raise
 
 
-def _of_macos(source: object) -> bool:
-    """Return whether a file is one that macOS puts beside another one."""
+def _is_macos(source: object) -> bool:
+    """Return whether a file has a name such as ``._calls.csv``, by which macOS adds its own files to others."""
     name = getattr(source, "name", source)
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
 # How to join the attributes of several logs; of names with the same role, the last one counts.
-MERGED: dict[str, Callable[[Any], Any]] = {
+MERGE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
-    **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
+    **dict.fromkeys(("taken", "unused_times"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "not_chosen": lambda counts: None if counts[0] is None else sum(filter(None, counts)),
-    "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
+    "join_extent": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
 }
 
@@ -387,14 +369,14 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
     _times.check_far(times, own["rows"], "the logs together")
     details = frame.drop(columns=["lon", "lat"])
-    words = details[details.columns.intersection([*_names.LABELS, "kind"])].astype(object)
+    words = details[details.columns.intersection([*_names.TEXT_ROLES, "kind"])].astype(object)
     details = details.assign(**words.where(words.notna(), None))
-    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()}
+    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGE.items()}
     arrays: dict[str, Any] = {"times": times, "locations": locations, "service_min": None} | own
     return CallLog(**arrays, clock=logs[0].clock, details=details, **merged)
 
 
-def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
+def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
     """Return the log in a table without the ``unwanted`` rows; ``taken`` names its columns by role."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
@@ -403,10 +385,10 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = _points.with_blanks(table, empty)
+        table = _points.blank_rows(table, empty)
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
-    places = _points.places(table, key)
+    places = _points.read_places(table, key)
     times, details, said = _read_times(table, key, *clock)
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
@@ -416,13 +398,13 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
     if not len(order):
         raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
     _times.check_far(times[order], order + 1, table.where)
-    rows, times, places, apart = order + 1, times[order], places[order], (0.0, 0.0)
+    rows, times, places, join_extent = order + 1, times[order], places[order], (0.0, 0.0)
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
-        names = _points.words(table, key["incident"])[order]
+        names = _points.read_text(table, key["incident"])[order]
         found = join_rows(names, times, places, details, "status" in key, "patient" in key)
         rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
-        apart = found.apart
+        join_extent = found.extent
     minutes, no_service = _times.service_minutes(table, key.get("service_min"), rows, details)
     return CallLog(
         times=times,
@@ -435,7 +417,7 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
         details=details,
         taken=taken,
         joined=len(order) - len(rows),
-        apart=apart,
+        join_extent=join_extent,
         n_rows=len(unwanted),
     )
 
@@ -452,15 +434,15 @@ def _read_times(
         return _times.read_stamps(table, key[role], time_format, columns, times, utc)
 
     details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
-    for role in _names.LABELS:
-        if role in key and role not in _names.USED_UP:
-            details[role] = _points.words(table, key[role])
+    for role in _names.TEXT_ROLES:
+        if role in key and role not in _names.JOINING_ROLES:
+            details[role] = _points.read_text(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
-        details = details.join(stamps_of_statuses(_points.words(table, key["status"]), when))
-    return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
+        details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
+    return times, _times.add_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
 
 
 def read_stations(
@@ -478,18 +460,16 @@ def read_stations(
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
     >>> table = pd.DataFrame({"Station": ["North", "South"], "Longitude": [7.1, 7.2], "Latitude": [45.1, 45.0]})
-    >>> eo.calls.read_stations(table)["name"].tolist()
+    >>> read_stations(table)["name"].tolist()
     ['North', 'South']
     """
-    with _points.rows_explained():
+    with _points.explain_rows():
         table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
         for role in key.keys() & set(MINUTES):
             table = table.with_points(key[role])
-        points = _points.places(table, key)
+        points = _points.read_places(table, key)
         frame = table.frame.rename(columns={name: role for role, name in key.items()})
         filled = np.array([not blank(row).all() for row in frame[list(key)].to_numpy(dtype=object)])
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
@@ -497,5 +477,5 @@ def read_stations(
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
         found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         if "agency" in key:
-            found["agency"] = _points.words(table, key["agency"]).to_numpy()
+            found["agency"] = _points.read_text(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

@@ -1,4 +1,4 @@
-r"""Durations as clocks record them: their rounding, their spread, wrong records, and responses beside modelled ones.
+r"""Estimate durations from rounded stamps with wrong records, and compare recorded with modelled responses.
 
 A clock that writes times to the minute shortens or lengthens every duration by up to a minute. With resolutions
 :math:`r_1` of the start and :math:`r_2` of the end, a true duration x is recorded as :math:`k = x + u_1 - u_2`, where
@@ -13,9 +13,10 @@ For the lognormal distribution with mean m and log standard deviation s, with :m
 
 The mean of k is that of x, and its variance exceeds that of x by :math:`(r_1^2 + r_2^2)/12`.
 
-**Beside a model.** A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1): the means
-agree, but R exceeds 8 only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged over U. With
-another step the same holds in units of it. Quantiles are interpolated within a step, in the log as in the model.
+**Comparison with a model.** A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1):
+the means agree, but R exceeds 8 only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged
+over U. With another step the same holds in units of it. Quantiles are interpolated within a step, in the log as in the
+model.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ if TYPE_CHECKING:
     from .log import CallLog
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
-SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
+LEAST_DIVIDED = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
-FEWEST = 10  # durations: fewer do not determine a spread
+FEWEST_DURATIONS = 10  # durations: fewer do not determine a spread
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 MAX_DISTINCT_DURATIONS = 300  # distinct durations whose densities are computed: more are rounded, to save time
-FINEST = 0.1  # clocks with a finer step (min) count as exact
+LEAST_STEP_MIN = 0.1  # clocks with a finer step (min) count as exact
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
-NODES = 12  # for the mean over the phase of the clock, which is smooth in it
+N_PHASES = 12  # for the mean over the phase of the clock, which is smooth in it
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
 """A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
@@ -76,14 +77,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Duration:
-    """A kind of duration, such as turnout.
+    """Estimates of a kind of duration, such as turnout: mean (min), and coefficient of variation within groups.
 
-    Attributes
-    ----------
-    mean, cv : Estimate
-        Mean (min) and coefficient of variation, the latter within groups.
-    groups : tuple of Estimate
-        Mean of each group; empty if there are no groups. A group of fewer than 10 calls has the mean of all.
+    ``groups`` has the mean of each group, and that of all for groups of fewer than 10 calls.
     """
 
     mean: Estimate
@@ -97,9 +93,9 @@ class Duration:
 
 
 def resolution(times: Times) -> float:
-    """Return the resolution of recorded times in minutes: the coarsest that divides nearly all of them."""
+    """Return the resolution of recorded times in minutes: the largest in `RESOLUTIONS` that divides 98 % of them."""
     seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
-    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= SAME), 1) / 60
+    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= LEAST_DIVIDED), 1) / 60
 
 
 def minutes_between(start: Times, end: Times) -> FloatArray:
@@ -114,7 +110,8 @@ def lognormal_density(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the density of recorded durations, and its derivatives with respect to ``mean`` and ``spread``.
 
-    ``minutes`` and ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
+    True durations are lognormal with this ``mean`` (min) and, as ``spread``, log standard deviation. ``minutes`` and
+    ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
     minutes, mean = (np.ascontiguousarray(v, float) for v in np.broadcast_arrays(minutes, mean))
     return _lognormal(minutes, mean, float(spread), float(start), float(end))
@@ -146,7 +143,7 @@ def _lognormal(
 
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
-    """Return the density of recorded durations that are gamma distributed, shape (K,)."""
+    """Return the density of recorded durations (min) whose true values are gamma distributed, shape (K,)."""
     shape, total = cv**-2, np.zeros_like(minutes)
     for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
         x = np.maximum(minutes + shift, 0)
@@ -184,15 +181,15 @@ def maximise(
 
 
 def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> Duration:
-    """Estimate mean and spread of a kind of duration from recorded ones, shape (K,), all from 0 to ``longest`` minutes.
+    """Estimate mean and coefficient of variation of recorded durations, shape (K,), from 0 to ``longest`` minutes.
 
     A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
     gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
     are those of the records with these probabilities as weights. ``start`` and ``end`` are the resolutions (min) of the
     stamps. With a ``group`` of 0 or 1, shape (K,), means may differ, and the coefficient of variation is within groups.
     """
-    if len(minutes) < FEWEST:
-        raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")
+    if len(minutes) < FEWEST_DURATIONS:
+        raise InputError(f"at least {FEWEST_DURATIONS} durations are needed for an estimate; got {len(minutes)}.")
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
     if len(values) > MAX_DISTINCT_DURATIONS:
         step = max(float(np.median(minutes)) / 50, 1e-3)
@@ -228,7 +225,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     within, counts = np.bincount(group, weight, 1 + split), np.bincount(group, minlength=1 + split)
     mean = float(weight @ minutes / weight.sum())
     means = np.bincount(group, weight * minutes, 1 + split) / np.maximum(within, 1e-9)
-    means[counts < FEWEST] = mean
+    means[counts < FEWEST_DURATIONS] = mean
     apart = minutes - means[group]
     variance = max(float(weight @ apart**2 / weight.sum()) - noise, 1e-4 * mean**2)
     # influence of each record on the logarithms of the means and of the coefficient of variation
@@ -236,7 +233,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     on_cv = weight * (apart**2 - noise - variance) / (2 * weight.sum() * variance) - on_mean
     errors = np.sqrt(np.bincount(group, (weight * apart) ** 2, 1 + split)) / np.maximum(within * means, 1e-9)
     error = float(np.sqrt((on_mean**2).sum()))
-    errors[counts < FEWEST] = error
+    errors[counts < FEWEST_DURATIONS] = error
     parts = zip(means.tolist(), errors.tolist(), counts.tolist(), strict=True)
     return Duration(
         mean=Estimate(mean, error, len(minutes)),
@@ -246,20 +243,21 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
-    """Return the recorded responses, dispatch to arrival (min), shape (K,), and their clock's step (min), or 0.
+    """Return recorded responses, dispatch to arrival (min), shape (n,), and the step of their stamps (min).
 
-    Left out are those below 0, up to a second by exact clocks, and over 60 min and 10 medians. Raise if none is
-    left, or the log lacks the stamps.
+    The step is 0 if it is at most 0.1 min, or not that of both stamps. Left out are responses below 0, those of at most
+    a second if clocks show seconds, and those above both 60 min and ten times the median. Raise if none is left, or the
+    log lacks the stamps.
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
     if not len(minutes):
         raise InputError("no call of the log has both a dispatch and an arrival after it.")
-    return minutes, start if start == end and start > FINEST else 0.0
+    return minutes, start if start == end and start > LEAST_STEP_MIN else 0.0
 
 
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
-    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and the numbers left out."""
+    """Return responses (min), (K,), NaN if impossible, the steps of both stamps (min), and counts of NaN by reason."""
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
@@ -279,7 +277,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
     return minutes, exact, {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
 
 
-def as_recorded(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
+def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
     """Return mean, 90th percentile (min) and late fraction as a clock with this step (min, 0: exact) records them.
 
     By a clock of whole minutes a response is late if *more* minutes than the threshold are recorded: 9 or more for 8.
@@ -291,7 +289,10 @@ def as_recorded(evaluation: Evaluation, step: float, threshold: float = LATE_MIN
 
 
 def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:
-    """Return mean, median, 90th percentile and late fractions of responses recorded by a clock with this step (min)."""
+    """Return mean, median, 90th percentile and fractions above ``limits`` of recorded minutes, by name; raise if none.
+
+    ``step`` is that of the clock (min).
+    """
     if len(minutes) == 0:
         raise InputError("no call of the log has a usable response time. Check its columns and its dates.")
     late = {f"late_over_{t:g}_min": float((minutes > t + 1e-9).mean()) for t in limits}
@@ -300,7 +301,7 @@ def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[
 
 
 def percentile(minutes: FloatArray, q: float, step: float) -> float:
-    """Return the q-th percentile of recorded minutes, interpolated within steps of the clock (min, 0: none)."""
+    """Return the q-th percentile of recorded minutes; if ``step`` (min) is not 0, interpolate within steps of it."""
     if step == 0:
         return float(np.percentile(minutes, q))
     values, counts = np.unique(minutes, return_counts=True)
@@ -310,8 +311,11 @@ def percentile(minutes: FloatArray, q: float, step: float) -> float:
     return float(values[k] + step * ((q / 100 - below[k]) / share + 0.5))
 
 
-def in_words(exact: float | None, threshold: float, step: float) -> str:
-    """Return in a sentence which responses, recorded with a ``step``, count as late; ``exact`` is today's share."""
+def late_sentences(exact: float | None, threshold: float, step: float) -> str:
+    """Return sentences on which responses count as late if stamps have this ``step`` (min; 0: exact).
+
+    ``exact`` is the modelled late fraction of today's deployment without rounding; None leaves it out.
+    """
     rule = f"more than {threshold:g} min recorded"
     if step:
         least = step * (np.floor(threshold / step + 1e-9) + 1)
@@ -323,14 +327,14 @@ def in_words(exact: float | None, threshold: float, step: float) -> str:
 
 def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:
     """Return the probability that a response is recorded as at most ``k`` clock steps of ``step`` minutes, (n,)."""
-    phases = (np.arange(NODES) + 0.5) / NODES
+    phases = (np.arange(N_PHASES) + 0.5) / N_PHASES
     late = evaluation.late_fraction(np.maximum(step * (k[:, None] + phases), 0).ravel())
-    within: FloatArray = 1 - np.reshape(late, (len(k), NODES)).mean(axis=1)
+    within: FloatArray = 1 - np.reshape(late, (len(k), N_PHASES)).mean(axis=1)
     return np.where(k < 0, 0.0, within)
 
 
 def _recorded_90(evaluation: Evaluation, step: float) -> float:
-    """Return the 90th percentile of the recorded responses; k steps stand for all from k - 1/2 to k + 1/2."""
+    """Return the 90th percentile (min) of modelled responses as recorded, interpolated within a step of the clock."""
     middle = np.floor(evaluation.percentile_90 / step)
     k = middle + np.array([-1, 0, 1])  # with these, the probability passes 0.9
     return float(step * (np.interp(0.9, _recorded_within(evaluation, k, step), k) + 0.5))

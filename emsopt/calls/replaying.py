@@ -1,8 +1,8 @@
-"""Replay the calls of a log with a deployment: what would have happened with units there.
+"""Replay the calls of a log with a deployment: simulate the response times if units had been there.
 
-Each call, in order, gets the first free unit of the deployment by the fit's rule of dispatch, which takes turnout,
-travel and service times drawn from the `Fit`. A call that finds all units busy is answered by others. Units do not
-start from where they were last, and one unit goes to each call.
+Calls are taken in order of dispatch. Each gets the first free unit by the fit's rule of dispatch, with turnout, travel
+and service times drawn from the `Fit`. A call that finds all units busy gets none. Units always start from their
+stations, and one unit goes to each call.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Draws of what would have happened to the K calls of a log with p units.
+    """Simulated responses to the K calls of a log by p units.
 
     Attributes
     ----------
     calls : CallLog
-        Those to which a unit was sent, at most 50 km from a station: single calls, which a pickled replay holds.
+        Calls to which a unit was sent, at most 50 km from a station. A pickle holds these single calls.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -45,11 +45,11 @@ class Replay:
         Minutes for which each unit is busy.
     turnout, service : ndarray, shape (draws, K)
         Minutes from dispatch until the unit leaves, and until it is free again; NaN as in ``response``. Service
-        is longer by the load of rows that are no calls (`CallLog.occupying`).
+        includes the minutes per call of rows that are no calls (`CallLog.occupying`).
     dispatched : ndarray of datetime64, shape (K,)
         When a unit was sent to each call.
     stations : DataFrame
-        Columns ``name``, ``lon`` and ``lat``.
+        As `Fit.stations`.
     """
 
     calls: CallLog
@@ -64,12 +64,12 @@ class Replay:
 
     @property
     def mean_response(self) -> float:
-        """Mean minutes from dispatch to arrival over all draws."""
+        """Mean minutes from dispatch to arrival over all answered calls and draws."""
         return float(np.nanmean(self.response))
 
     @property
     def percentile_90(self) -> float:
-        """90th percentile of the minutes from dispatch to arrival over all draws."""
+        """90th percentile of the minutes from dispatch to arrival over all answered calls and draws."""
         return float(np.nanquantile(self.response, 0.9))
 
     def late_fraction(self, threshold: float) -> float:
@@ -98,36 +98,29 @@ def replay(
     draws: int = 20,
     rng: Rng = 0,
 ) -> Replay:
-    """Replay the calls of a log with a deployment.
+    """Replay the calls of a log with a deployment; raise if no call near a station got a unit.
 
     Parameters
     ----------
     fit : Fit
-        As `calibrate` returns it. Every draw takes its own times from what the fit leaves open (`Fit.draw`).
+        As `calibrate` returns it, with service times. Each draw has its own parameters from `Fit.draw`.
     calls : CallLog, or whatever `read_calls` takes, optional
         Default: the calls of the fit.
     deployment : sequence of str or int, shape (p,), optional
         Name of the station of each unit, or its index in ``fit.stations``; repeat it for several units. Default:
         today's.
     draws : int
+        Number of simulations.
     rng : numpy.random.Generator or seed
         The same seed gives the same times to the same calls whatever the deployment. Fixed by default, so that two
         deployments can be compared.
 
-    Raises
-    ------
-    InputError
-        If the fit has no service times, no call near a station got a unit, or a station does not exist.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> day = calls.between("2015-01-10", "2015-01-11")
-    >>> drawn = eo.calls.replay(fit, day, draws=5, rng=0)
-    >>> drawn.response.shape[0]
-    5
+    >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
+    >>> eo.calls.replay(fit, fit.calls.between("2015-01-10", "2015-01-11"), draws=5).response.shape
+    (5, 246)
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = fit.calls if calls is None else read_calls(calls)
@@ -147,10 +140,10 @@ def replay(
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
-        service = _random(drawn.service, child, len(log)) + more
-        turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
+        service = _lognormal(drawn.service, child, len(log)) + more
+        turnout = drawn.turnout_minutes(hour) * _lognormal(drawn.turnout, child, len(log), mean=1.0)
         noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
-        sent_to = _units.send(minutes, preferred, service)
+        sent_to = _units.assign_units(minutes, preferred, service)
         answered = sent_to >= 0
         law = drawn.answer_law
         mean = law.mean(reach[np.arange(len(log)), sites[sent_to]]) * law.hour_factors[hour]
@@ -176,8 +169,8 @@ def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None
     return np.sort(sites.astype(np.int64))
 
 
-def _random(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
-    """Draw n lognormal durations (min), shape (n,); ``mean`` (min) replaces the duration's own."""
+def _lognormal(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
+    """Draw n lognormal durations (min), shape (n,), all 0 if ``duration`` is None; ``mean`` replaces its mean."""
     if duration is None:
         return np.zeros(n)
     return lognormal(duration.mean.value if mean is None else mean, duration.cv.value, rng.standard_normal(n))

@@ -1,9 +1,9 @@
 """Choose the rows of a log by an expression or by values of columns, and join those that are about one incident.
 
-An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same number
-of an incident, lie within `LONGEST` of each other and at the same place within `WIDEST_KM`: numbers may restart every
-day, stand for a type of call or be shared by two services. Rows of the same unit are its statuses or its patients;
-other rows are further units.
+An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same
+incident number and lie within `LONGEST_GAP` seconds and `WIDEST_KM` of each other: numbers may restart every day,
+stand for a type of call or be shared by two services. Rows of the same unit are its statuses or its patients; other
+rows are further units.
 """
 
 from __future__ import annotations
@@ -23,76 +23,76 @@ from numba import njit
 from .._files.columns import BLANKS, text
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
-from ..errors._validate import as_float, quote
+from ..errors._validate import as_float, quote, unwrap
 from . import _names, _times
 
-Choice: TypeAlias = "str | Mapping[str, object]"
+Condition: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
 EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
-LONGEST_CHOICE = 2000  # characters: deep nesting could crash the parser
-WORDS = {"&": " and ", "|": " or ", "~": " not "}
-ALLOWED = (
+LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
+SIGNS = {"&": " and ", "|": " or ", "~": " not "}
+ALLOWED_NODES = (
     *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Name, ast.Load, ast.Constant, ast.List),
     *(ast.Tuple, ast.Set, ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
 )
-ORDERS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-AMONG: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
-COMPARISONS: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERS, **AMONG}
-LONGEST, LONGEST_STATUS, SHORTEST = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds between rows, also if names come back
+ORDERINGS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+MEMBERSHIP: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
+COMPARISONS: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERINGS, **MEMBERSHIP}
+LONGEST_GAP, LONGEST_STATUS_GAP, SHORTEST_GAP = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds; the last if names come back
 WIDEST_KM = 0.5
 MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
 MOST_UNITS = 10  # rows per incident on average: with more, the column names something else
 
 
-def choice(where: Choice) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
-    """Return the columns that a condition reads, and a function from their cells to a mask of rows."""
-    names, chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
-    return names, lambda columns: np.array([chosen(*map(_value, row)) for row in zip(*columns, strict=True)])
+def compile_condition(where: Condition) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
+    """Return the columns that a condition reads, and a function that takes their cells and returns a mask of rows."""
+    names, chosen = _compile_mapping(where) if isinstance(where, Mapping) else _compile_expression(where)
+    return names, lambda columns: np.array([chosen(*map(_parse_cell, row)) for row in zip(*columns, strict=True)])
 
 
-def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
+def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
     """Return the columns of a mapping to allowed values, and a function that tests the cells of a row."""
     if not where or not all(isinstance(name, str) for name in where):
-        raise _choice_error(where)
+        raise _condition_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)
-    values = [{_value(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
+    values = [{_parse_cell(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
     return list(where), lambda *row: all(v in kept for v, kept in zip(row, values, strict=True))
 
 
-def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
+def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     """Return the columns of an expression, and a function that evaluates it for the cells of a row."""
     body = _parse(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
     decides = isinstance(getattr(body, "op", None), ast.Not) or isinstance(body, (ast.BoolOp, ast.Compare))
     if not decides or not names or not all(map(_is_allowed, nodes)):
-        raise _choice_error(where)
+        raise _condition_error(where)
     for node in nodes:
         if isinstance(node, ast.Constant):
-            node.value = _value(node.value)  # type: ignore[assignment]
+            node.value = _parse_cell(node.value)  # type: ignore[assignment]
     return names, lambda *row: _evaluate(body, dict(zip(names, row, strict=True)))
 
 
 def _parse(where: object) -> ast.expr:
     """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` replaced by words."""
-    if not isinstance(where, str) or len(where) > LONGEST_CHOICE:
-        raise _choice_error(where)
+    if not isinstance(where, str) or len(where) > LONGEST_CONDITION:
+        raise _condition_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
-        return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or WORDS[m[0]], where).strip(), mode="eval").body
+        return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or SIGNS[m[0]], where).strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise _choice_error(where) from error
+        raise _condition_error(where) from error
 
 
 def _is_allowed(node: ast.AST) -> bool:
     """Return whether a node may occur in a condition. Ordering texts and testing for substrings are refused."""
     if not isinstance(node, ast.Compare):
-        return isinstance(node, ALLOWED)
+        return isinstance(node, ALLOWED_NODES)
     sides: list[ast.expr] = []
-    if any(type(how) in ORDERS for how in node.ops):
+    if any(type(how) in ORDERINGS for how in node.ops):
         sides = [node.left, *node.comparators]
-    elif any(type(how) in AMONG for how in node.ops):
+    elif any(type(how) in MEMBERSHIP for how in node.ops):
         sides = node.comparators
     return not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
 
@@ -124,7 +124,7 @@ def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> boo
     return False
 
 
-def _value(cell: object) -> object:
+def _parse_cell(cell: object) -> object:
     """Return a cell as a number if it reads as one, None if it is blank, and else as text."""
     word = text(cell).strip()
     if word.lower() in BLANKS:
@@ -135,7 +135,7 @@ def _value(cell: object) -> object:
         return word
 
 
-def _choice_error(where: object) -> InputError:
+def _condition_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
         f"{EXAMPLE}; got {quote(where)}. Give a mapping if the name of a column has other characters than letters, "
@@ -143,26 +143,26 @@ def _choice_error(where: object) -> InputError:
     )
 
 
-class Joined(NamedTuple):
-    """The rows of a log that stand for its incidents, and the values that they take from the others."""
+class JoinedRows(NamedTuple):
+    """One row per incident, with the values that it takes from the incident's other rows."""
 
-    kept: IntArray  # (K,), in order of time
-    times: Times  # the first of each incident
+    kept: IntArray  # (K,), the row of each incident that is kept, in order of time
+    times: Times  # (K,), the first of each incident
     details: pd.DataFrame
-    apart: tuple[float, float]  # longest time (min) and distance (km) from the first row of an incident to another
+    extent: tuple[float, float]  # longest time (min) and distance (km) from the first row of an incident to another
 
 
 def join_rows(
     names: pd.Series[Any], times: Times, places: FloatArray, details: pd.DataFrame, statuses: bool, patients: bool
-) -> Joined:
-    """Join the rows of each incident; the K rows are in order of time.
+) -> JoinedRows:
+    """Join the rows of each incident; rows must be in order of time, and ``names`` has the incident of each.
 
-    Rows without a name are incidents of their own. Rows without the name of a unit are units of their own, unless they
-    are ``statuses`` or ``patients``.
+    Rows without a name are incidents of their own. Rows without a unit are units of their own, unless the log has one
+    row per status (``statuses``) or per patient (``patients``).
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
-    incident = _incidents(code, times, places, LONGEST_STATUS if statuses else LONGEST)
+    incident = _incidents(code, times, places, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
     if not statuses and len(np.unique(incident)) * MOST_UNITS < len(code):
         incident = np.arange(len(code))
     _, first, incident = np.unique(incident, return_index=True, return_inverse=True)
@@ -180,13 +180,13 @@ def join_rows(
     if len(first) < len(code) and "units_sent" not in details and (per_unit or "unit" in details):
         sent = pd.Series(unit[unit >= 0]).groupby(incident[unit >= 0]).nunique()
         joined["units_sent"] = sent.reindex(incident[kept], fill_value=1).to_numpy().astype(float)
-    late, far = (times - times[first][incident]).astype(float) / 60, _km(places) - _km(places)[first][incident]
-    apart = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
-    return Joined(kept, times[first][incident[kept]], joined, apart)
+    late, far = (times - times[first][incident]).astype(float) / 60, _to_km(places) - _to_km(places)[first][incident]
+    extent = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
+    return JoinedRows(kept, times[first][incident[kept]], joined, extent)
 
 
 def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
-    """Return the row of each incident whose unit was first on scene, or else the first row with a stamp."""
+    """Return the row of each incident whose unit was first on scene; without arrivals, its first row with a stamp."""
     on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
     on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
     order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
@@ -194,14 +194,14 @@ def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> I
 
 
 def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
-    """Return the first row of the incident of each row, shape (K,)."""
+    """Return for each row the index of the first row of its incident, shape (K,); ``longest`` is in seconds."""
     by_name = np.argsort(code, kind="stable")
-    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), _km(places)[by_name].T
+    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), _to_km(places)[by_name].T
     limit = np.full(len(code), longest)
     for _ in range(2):
         incident = _chain(code[by_name], seconds, x, y, limit)
         often = np.bincount(code[by_name], incident == np.arange(len(code))) > MOST_INCIDENTS
-        limit[often[code[by_name]]] = SHORTEST if longest == LONGEST else longest
+        limit[often[code[by_name]]] = SHORTEST_GAP if longest == LONGEST_GAP else longest
     found = np.empty(len(code), dtype=np.int64)
     found[by_name] = by_name[incident]
     return found
@@ -209,7 +209,7 @@ def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float)
 
 @njit(cache=True, nogil=True)
 def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
-    """Return the first row of each row's chain: rows of one code, each close in time (s) and place (km) to another."""
+    """Return the first row of each row's chain: a row joins the last earlier one of its code within the limits."""
     incident = np.arange(len(code))
     for i in range(len(code)):
         j = i - 1
@@ -221,10 +221,11 @@ def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, lo
     return incident
 
 
-def _km(places: FloatArray) -> FloatArray:
-    """Return places on a plane that keeps short distances, in km, shape (K, 2)."""
-    lon, lat = places.T
-    return 111.2 * np.column_stack([lon * np.cos(np.radians(lat)), lat])
+def _to_km(places: FloatArray) -> FloatArray:
+    """Project longitudes and latitudes to a plane, in km, shape (K, 2), on which distances within a city are true."""
+    lon, lat = unwrap(places, places[0, 0]).T
+    # one scale for all rows, as x = lon cos(lat) would turn a step to the north into one to the east as well
+    return 111.2 * np.column_stack([(lon - lon[0]) * np.cos(np.radians(np.median(lat))), lat])
 
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:

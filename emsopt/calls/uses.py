@@ -1,4 +1,4 @@
-"""Judge for which decisions a calibrated model may be used: the table of uses of a back-test.
+"""Judge for which decisions a calibrated model may be used.
 
 =============  =====================================================================================================
 use            usable if
@@ -6,29 +6,30 @@ use            usable if
 mean           the model's mean response is within 5 % of the recorded one
 percentile_90  its 90th percentile is within 10 %
 threshold      its share of late responses is within 4 points and a quarter of the recorded share
-fleet          units are as busy as modelled, within the same limits, and the model may be used for moves
-moves          units start from the stations (`starts`), the model tells places apart, and its mean is within 20 %
-               of the recorded one
+fleet          the recorded utilisation of units is within the same limits, and ``moves`` is usable
+moves          units start from the stations (`judge_starts`), recorded responses are longer where modelled ones are,
+               and the mean is within 20 % of the recorded one
 zones          no more zones differ from their recorded means than chance explains
 workload       no more stations differ from their recorded workloads than chance explains
 =============  =====================================================================================================
 
-``fleet``, ``moves`` and ``workload`` also need a record that does not surely follow another rule of dispatch.
+``fleet``, ``moves`` and ``workload`` are not usable if the record surely follows another rule of dispatch.
 
-Judged is the model that plans use, the hypercube model of `Fit.city`, on days that the fit has not seen. Where chance
+The model judged is the hypercube model of `Fit.city`, which plans use, on days that the fit has not seen. Where chance
 alone could make a difference as large as the limit, the answer is "cannot tell", and the model is not usable.
 
-**Starts.** Three signs of a wrong table are added up; a sum of `MOST` or more refuses it.
+**Starts.** Three signs that stations are missing from the table are added up; ``moves`` is not usable
+from a sum of `MOST_SIGNS` on.
 
-- Times hardly grow with distance: the fitted speed in units of `SPEED`.
+- Times hardly grow with distance: the fitted speed in units of `FAST_KMH`.
 - Drives fit better if units start elsewhere. A drive to a place at distance d and in direction e from its station takes
   a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term e
-  · δ for every station estimates how far the stations seem displaced; neighbours of missing ones seem so too. This sign
-  is the displacement, corrected for chance, as a share of the median distance of the drives.
-- Where the log names units, the middle of the calls of a unit lies far from every station, in units of their spread,
-  corrected for chance. `ASIDE` is usual, as units stand in for busy neighbours.
+  · δ for every station estimates how far stations are displaced; neighbours of missing ones appear displaced too. This
+  sign is the displacement, corrected for chance, as a share of the median distance of the drives.
+- The middle of the calls of a unit lies far from every station, in units of the median distance of these calls from
+  it, corrected for chance. Values up to `USUAL_DISPLACEMENT` are usual, as units stand in for busy neighbours.
 
-The limits were chosen on drawn logs (`benchmarks/uses.py`).
+The limits were chosen on synthetic logs (`benchmarks/uses.py`).
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ if TYPE_CHECKING:
     from .log import CallLog
     from .replaying import Replay
 
-Judged: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why
-MEAN, HIGH = 0.05, 0.10  # relative differences allowed of the mean and of the 90th percentile
-MOVES = 0.2  # the same of the mean, if only deployments are compared
-POINTS, OF_SHARE = 0.04, 0.25  # differences allowed of shares of calls and of time: in all, and of the recorded one
+Ruling: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why
+MEAN_LIMIT, PERCENTILE_LIMIT = 0.05, 0.10  # relative differences allowed of the mean and of the 90th percentile
+MOVES_LIMIT = 0.2  # the same of the mean, if only deployments are compared
+SHARE_LIMIT, RELATIVE_SHARE_LIMIT = 0.04, 0.25  # differences allowed of shares, in all and relative to the recorded one
 LEAST_SLOPE = 0.5  # minutes recorded per minute more of the model: a model below does not tell places apart
 MOST_UNITS, MOST_LOST = 1.2, 0.01  # units per call, and share of calls that find all units busy
 KM_PER_DEGREE = 111.19
-MOST, SPEED, ASIDE, WEIGHT = 1.0, 90.0, 0.4, 1.5  # SPEED in km/h; WEIGHT of the sign of units
-LEAST_DRIVES, FEWEST = 600, 12  # drives in all; drives of a station or calls of a unit: fewer are mostly chance
-CAP = 0.975  # quantile at which minutes are cut, as a few long drives would decide the regression
+MOST_SIGNS, FAST_KMH, USUAL_DISPLACEMENT, UNITS_WEIGHT = 1.0, 90.0, 0.4, 1.5  # for the signs of a wrong table
+LEAST_DRIVES, FEWEST_CALLS = 600, 12  # drives in all; drives of a station or calls of a unit: fewer are mostly chance
+CAP_QUANTILE = 0.975  # quantile at which minutes are cut, as a few long drives would decide the regression
 FEWEST_PLACES = 5  # fewer distinct values show a step by chance
 NEAR_KM = 0.3  # shorter distances have no clear direction
-COARSE, COARSEST_KM = (0.1, 0.05, 0.02), 1.5  # steps (degrees) of rounded places that are looked for
+ROUNDING_STEPS, COARSEST_KM = (0.1, 0.05, 0.02), 1.5  # steps (degrees) of rounded places that are looked for
 TITLES = {
     "mean": "Mean response",
     "percentile_90": "90th percentile",
@@ -70,29 +71,29 @@ TITLES = {
 }
 
 
-def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of uses: ``usable`` and ``why``, a sentence.
+def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
+    """Return the table `BackTest.uses`: for each use whether it is ``usable``, and ``why``, a sentence.
 
-    ``apart`` is what `separates_places` returns; ``other`` says that the record follows another rule of dispatch, empty
-    if not; ``frames`` are the tables of the back-test: overall, by zone and by station.
+    ``apart`` is what `separates_places` returns. ``other`` is a sentence if the record follows another rule of
+    dispatch, else empty. ``frames`` are the tables of the back-test: overall, by zone and by station.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
-    of_mean = _of_measure(mean, MEAN, "{:.2f} min")
-    late, reason = _of_share(row[f"late_over_{threshold:g}_min"])
-    moves = starts(fit)
+    of_mean = _judge_measure(mean, MEAN_LIMIT, "{:.2f} min")
+    late, reason = _judge_share(row[f"late_over_{threshold:g}_min"])
+    moves = judge_starts(fit)
     if moves[0]:
         moves = apart[0], f"{moves[1]} {apart[1]}"
-    if moves[0] and abs(mean["city_model"] / mean["recorded"] - 1) > MOVES:
+    if moves[0] and abs(mean["city_model"] / mean["recorded"] - 1) > MOVES_LIMIT:
         moves = False, f"The mean is far off. {of_mean[1]}"
     rows = {
         "mean": of_mean,
-        "percentile_90": _of_measure(row["percentile_90_min"], HIGH, "{:.2f} min"),
+        "percentile_90": _judge_measure(row["percentile_90_min"], PERCENTILE_LIMIT, "{:.2f} min"),
         "threshold": (late, f"Late is over {threshold:g} min. {reason}"),
-        "fleet": _of_fleet(fit, replay, row.get("utilization"), moves),
+        "fleet": _judge_fleet(fit, replay, row.get("utilization"), moves),
         "moves": moves,
-        "zones": _of_group(frames[1], "zones"),
-        "workload": _of_group(frames[2], "stations"),
+        "zones": _judge_group(frames[1], "zones"),
+        "workload": _judge_group(frames[2], "stations"),
     }
     if other:
         rows |= dict.fromkeys(("fleet", "moves", "workload"), (False, other))
@@ -101,8 +102,8 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, other: str,
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")
 
 
-def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
-    """Return whether recorded responses, shape (K,), are longer where ``modelled`` ones are, and why: a sentence."""
+def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
+    """Return whether recorded responses (min), shape (K,), are surely longer where modelled ones are, and why."""
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
     slope = x @ y / squares
@@ -114,25 +115,25 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
     return surely, f"{'The' if surely else 'Cannot tell whether the'} model tells places apart: {text}."
 
 
-def _of_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
-    """Return whether the model may be used to choose the number of units, and why."""
+def _judge_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Ruling) -> Ruling:
+    """Judge whether the model may be used to choose the number of units; ``row`` is that of the utilisation."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS:
         return False, f"{each:.1f} units go to a call, but the model sends one: true workloads are higher."
     if replay.loss_fraction > MOST_LOST:
         return False, f"In {replay.loss_fraction:.1%} of the replayed calls all units were busy."
-    usable, why = _of_share(row)
+    usable, why = _judge_share(row)
     return (usable, why) if moves[0] or not usable else moves
 
 
-def _of_share(row: pd.Series[float]) -> Judged:
-    """Return whether a share of calls or of time is usable, and why."""
-    return _of_measure(row, min(POINTS / max(row["recorded"], 1e-9), OF_SHARE), "{:.1%}")
+def _judge_share(row: pd.Series[float]) -> Ruling:
+    """Judge a share of calls or of time by the limits `SHARE_LIMIT` and `RELATIVE_SHARE_LIMIT`."""
+    return _judge_measure(row, min(SHARE_LIMIT / max(row["recorded"], 1e-9), RELATIVE_SHARE_LIMIT), "{:.1%}")
 
 
-def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
-    """Return whether a measure is usable, that is within a relative limit of the recorded value, and why."""
+def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
+    """Judge a modelled measure: it and chance must be within a relative ``limit`` of the recorded value."""
     recorded, model, before = row[["recorded", "city_model", "as_before"]]
     if not recorded > 0:
         return False, "Cannot tell: nothing was recorded."
@@ -148,20 +149,20 @@ def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
     return True, values.capitalize()
 
 
-def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
-    """Return whether no more zones or stations lie outside the intervals of 90 % than chance explains, and why."""
+def _judge_group(frame: pd.DataFrame, noun: str) -> Ruling:
+    """Judge zones or stations: no more may lie outside their intervals of 90 % than chance explains."""
     from scipy.stats import binom
 
     frame = frame.dropna()
     if frame.empty:
         return False, f"Cannot tell: the {noun} could not be compared, as the log lacks units with known homes."
-    n = len(outside(frame))
+    n = len(deviations(frame))
     text = f"{n} of {len(frame)} {noun} are outside their intervals (chance: about {len(frame) / 10:.0f})."
     return bool(n <= binom.ppf(0.99, len(frame), 0.1)), text
 
 
-def outside(frame: pd.DataFrame) -> pd.Series[float]:
-    """Return recorded minus modelled values outside the intervals of 90 %, the largest first, by zone or station."""
+def deviations(frame: pd.DataFrame) -> pd.Series[float]:
+    """Return recorded minus modelled values of the zones or stations outside their 90 % intervals, largest first."""
     off = frame["recorded"] - frame["city_model"]
     far = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
     return off[far].sort_values(key=abs, ascending=False)
@@ -179,34 +180,34 @@ def _fitted_days(fit: Fit, later: CallLog) -> str:
     return "" if mixed.empty else f"Cannot tell, this is not a hold-out: {text} the model was fitted to."
 
 
-def starts(fit: Fit) -> tuple[bool, str]:
-    """Return whether units surely start from the stations of a fit, and why: a sentence."""
+def judge_starts(fit: Fit) -> tuple[bool, str]:
+    """Judge whether units start from the stations of a fit, by the three signs that the module's docstring lists."""
     scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
     points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
     drives, unknown = fit.drives, "Cannot tell where units start:"
     if len(drives) < LEAST_DRIVES:
         return False, f"{unknown} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
     for what, where in (("calls", places), ("stations", points)):
-        if (km := KM_PER_DEGREE * _step(where / scale)) > COARSEST_KM:
+        if (km := KM_PER_DEGREE * _rounding_step(where / scale)) > COARSEST_KM:
             return False, f"{unknown} places of {what} are rounded to {km:.1f} km."
     station = drives["station"].to_numpy()
     offsets = places[drives["call"]] - points[station]
-    if np.bincount(station).max() < FEWEST:
-        return False, f"{unknown} that needs {FEWEST} drives of a station."
+    if np.bincount(station).max() < FEWEST_CALLS:
+        return False, f"{unknown} that needs {FEWEST_CALLS} drives of a station."
     displaced, typical = _displacement(drives["minutes"].to_numpy(float), offsets, station)
     per_km = drives["distance"].sum() / np.hypot(*offsets.T).sum()  # minutes at free flow, if there are roads
     slope = min(law.per_distance.value for law in (fit.law, fit.answer_law))
     speed = 60 / max(slope * per_km, 1e-3)
     signs = {
-        f"the drives show a speed of {speed:,.0f} km/h": speed / SPEED,
+        f"the drives show a speed of {speed:,.0f} km/h": speed / FAST_KMH,
         f"they fit best with starts that are displaced by {displaced:.1f} km, where half of the drives are under "
         f"{typical:.1f} km": displaced / typical,
     }
-    far, named = _shift(fit.calls.details["unit"], places, points) if "unit" in fit.calls.details else (None, "")
+    far, named = _unit_offset(fit.calls.details["unit"], places, points) if "unit" in fit.calls.details else (None, "")
     if far is not None:
         text = f"the middle of a unit's calls is {far:.2f} of their spread away from the closest station"
-        signs[text] = WEIGHT * max(far - ASIDE, 0)
-    if sum(signs.values()) < MOST:
+        signs[text] = UNITS_WEIGHT * max(far - USUAL_DISPLACEMENT, 0)
+    if sum(signs.values()) < MOST_SIGNS:
         return True, f"Units start from the stations: {', and '.join(signs)}."
     found = ", and ".join(sorted(signs, key=lambda text: -signs[text])[:2])
     return False, f"Most probably stations are missing from the table, or units do not start from them: {found}.{named}"
@@ -217,8 +218,8 @@ def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -
 
     ``minutes`` (K,); ``offsets`` (K, 2) from the station to the call, km; ``station`` (K,), the index of each drive's.
     """
-    enough = np.bincount(station) >= FEWEST
-    minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP)), enough[station]
+    enough = np.bincount(station) >= FEWEST_CALLS
+    minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP_QUANTILE)), enough[station]
     minutes, offsets, station = minutes[kept], offsets[kept], (np.cumsum(enough) - 1)[station[kept]]
     km, drive = np.hypot(*offsets.T), np.arange(len(minutes))
     weight = 1 / np.maximum(np.polyval(np.polyfit(km, minutes, 1), km), 1)
@@ -235,25 +236,25 @@ def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -
     return float(np.sqrt(max(mean, 0)) / max(found[1], 1e-3)), max(float(np.median(km)), 1e-3)
 
 
-def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
-    """Return the mean distance from the middle of a unit's calls to the closest station, in spreads, and a sentence."""
+def _unit_offset(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
+    """Return the third sign of the module, averaged over calls (None without units), and a sentence naming units."""
     far, calls = dict[str, float](), []
     for unit, rows in units.groupby(units).indices.items():
-        if len(rows) >= FEWEST:
+        if len(rows) >= FEWEST_CALLS:
             middle = np.median(places[rows], axis=0)
             spread = max(float(np.median(np.hypot(*(places[rows] - middle).T))), NEAR_KM)
             squared = ((points - middle) ** 2).sum(axis=1).min() - 2.25 * spread**2 / len(rows)
             far[str(unit)] = float(np.sqrt(max(squared, 0)) / spread)
             calls.append(len(rows))
-    named = ", ".join(unit for unit in sorted(far, key=lambda unit: -far[unit])[:3] if far[unit] > ASIDE)
+    named = ", ".join(unit for unit in sorted(far, key=lambda unit: -far[unit])[:3] if far[unit] > USUAL_DISPLACEMENT)
     named = f" These units' calls are furthest from every station: {named}." if named else ""
     return (float(np.average([*far.values()], weights=calls)) if far else None), named
 
 
-def _step(degrees: FloatArray) -> float:
-    """Return the step (degrees) in `COARSE` to which places are rounded, or 0."""
-    for step in COARSE if len(np.unique(degrees, axis=0)) >= FEWEST_PLACES else ():
+def _rounding_step(degrees: FloatArray) -> float:
+    """Return the step in `ROUNDING_STEPS` (degrees) to which places, (K, 2), are rounded; 0 if to none of these."""
+    for step in ROUNDING_STEPS if len(np.unique(degrees, axis=0)) >= FEWEST_PLACES else ():
         steps = (degrees - degrees[0]) / step
-        if (np.abs(steps - np.round(steps)) < 1e-6).mean() > CAP:
+        if (np.abs(steps - np.round(steps)) < 1e-6).mean() > CAP_QUANTILE:
             return step
     return 0.0

@@ -1,6 +1,6 @@
 """The commands of ``emsopt`` and the module of each; without a command, `st_paul` runs.
 
-A file has a ``DESCRIPTION``, ``add_options(parser)`` and ``run(options)``; `emsopt.__main__` loads the one asked for.
+Each module has ``add_options(parser)`` and ``run(options)`` and, except `st_paul`, a ``DESCRIPTION``.
 """
 
 COMMANDS = {"city": "own_city", "dashboard": "dashboard", "notebooks": "notebooks"}

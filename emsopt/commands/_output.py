@@ -49,7 +49,10 @@ def add_fleet_options(parser: ArgumentParser) -> None:
 
 
 def write_results(out: Path, files: Iterable[Path], start: float) -> None:
-    """Let ``files`` write and yield results; then, also after an interrupt, remove stale ones and print names."""
+    """Write results by iterating over ``files``; then remove those of earlier runs and print the names.
+
+    After an interrupt, this is done for the files written so far. ``start`` is a time by `time.perf_counter`.
+    """
     written: list[Path] = []
     try:
         written.extend(files)
@@ -67,7 +70,7 @@ def wrap(text: str) -> str:
 
 
 def progress(task: str) -> Progress:
-    """Return how to show progress on stderr: a bar in a terminal, else a line every `EVERY_S` seconds."""
+    """Return the ``progress`` option of a task: True for a bar in a terminal, else a function that prints to stderr."""
     if sys.stderr.isatty():
         return True
     start = last = time.monotonic()
@@ -83,10 +86,7 @@ def progress(task: str) -> Progress:
 
 
 def results_folder(name: str, inputs: list[str | None]) -> Path:
-    """Return the folder for results, creating it if necessary.
-
-    Raise if an input is this folder or its subfolder ``city``, or a file directly in one of them.
-    """
+    """Create and return the folder for results; raise if an input is it or its folder ``city``, or a file in these."""
     out = make_folder(name, "--out")
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
@@ -97,13 +97,13 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
     return out
 
 
-def draw(
+def draw_deployments(
     city: City, metric: Metric, found: dict[str, Evaluation], out: Path, hours: float = HOURS_A_YEAR
 ) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written.
 
-    ``hours`` is the hours per year at which the city has its rates. Neither is written if the city has no coordinates,
-    and only the map if Matplotlib is not installed.
+    ``hours`` is the number of hours per year in which the city has its call rates. Without coordinates nothing is
+    written, and without Matplotlib only the map.
     """
     from ..maps.deployments import deployment_map
 

@@ -22,7 +22,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Copy the notebooks, their pictures and modules; replace none of those that exist, unless that is forced."""
+    """Copy the notebooks with their pictures and modules; raise if some exist, unless ``--force`` is given."""
     source = notebooks_folder()
     files = [path.relative_to(source) for path in sorted(source.rglob("*")) if path.suffix in (".ipynb", ".png", ".py")]
     files = [path for path in files if not path.parts[0].startswith(".")]

@@ -41,7 +41,7 @@ DESCRIPTION = (
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command. Settings are stored under their names in `emsopt.planning.Settings`."""
+    """Add the options of the command. Those of `emsopt.planning.Settings` have its names."""
     add = parser.add_argument
     files = "log of calls, or several of one service, and last the table of stations: .csv, .geojson and others"
     add("files", nargs="*", metavar="FILE", help=files)
@@ -80,30 +80,30 @@ def _options() -> dict[str, str]:
     return options | {"key": "--area-name", "without_repeats()": "--drop-repeats", "between()": "a shorter log"}
 
 
-def _quoted(value: object) -> str:
-    """Return a value as a shell takes it, in double quotes if it has single ones."""
+def _quote_value(value: object) -> str:
+    """Return a value quoted for a shell, in double quotes if it has single ones."""
     text = str(value)
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\]', text) else shlex.quote(text)
 
 
 def in_options(text: object) -> str:
-    """Return a message, or that of an error, with options in place of arguments."""
+    """Return a message, or that of an error, with command-line options in place of Python arguments."""
 
     def spelled(argument: Argument) -> str:
         name, value = argument
         option = _options().get(name, f"`{name}`")
         if isinstance(value, dict):
-            words = (f"{role}={'...' if column is ... else _quoted(column)}" for role, column in value.items())
+            words = (f"{role}={'...' if column is ... else _quote_value(column)}" for role, column in value.items())
             return f"{option} {' '.join(words)}"
         if not option.startswith("--") or name in ("empty_days", "capacity"):
             return option
-        return f"`{option}`" if value is None else f"{option} {_quoted(value)}"
+        return f"`{option}`" if value is None else f"{option} {_quote_value(value)}"
 
     return Message.of(text).by(spelled, _options())
 
 
 def run(options: Namespace) -> None:
-    """Run the command: read, advise, print and write. Errors name the command's options."""
+    """Run the command; errors name its options."""
     try:
         _run(options)
     except EmsoptError as error:
@@ -112,7 +112,7 @@ def run(options: Namespace) -> None:
 
 
 def _run(options: Namespace) -> None:
-    """Run the command; errors may name arguments of functions."""
+    """Read the files, print advice and write results; errors may name Python arguments."""
     from ..planning import advise
 
     if options.templates is not None:
@@ -141,7 +141,7 @@ def _run(options: Namespace) -> None:
 
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
-    """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
+    """Write the results and yield the path of each; the plan of the day, which takes longest, comes last."""
     from ..calls.profile import hours_a_year
     from ..maps import live_sheet
 
@@ -152,7 +152,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
         yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    yield from _output.draw(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
+    yield from _output.draw_deployments(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
@@ -165,7 +165,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
 
 
 def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the tables of results with their names."""
+    """Yield the name and content of each table of results."""
     import pandas as pd
 
     from ..planning.sweeps import scenario
@@ -206,7 +206,7 @@ def _settings(options: Namespace) -> Settings:
     positive_number(options.threshold, "threshold", "min")
     check_replaceable(path(options.out, "--out") / "city", tables.CITY, tables.FILES)
     given = {name: option.read(vars(options)[name], name) for name, option in OPTIONS.items() if vars(options)[name]}
-    given["today"] = _today(options.today)
+    given["today"] = _read_today(options.today)
     given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"
     given["travel_times"] = minutes
     given["homes"] = None if options.homes is None else _read_homes(options.homes)
@@ -233,7 +233,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 
 def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
-    """Return the log and the stations in the files; say so if they are in the wrong order."""
+    """Return the log and the stations in the files; the error tells if the files are in the wrong order."""
     from ..calls import read_calls, read_stations
 
     *logs, table = options.files
@@ -273,33 +273,33 @@ def _is_log(file: str) -> bool:
 
 def _read_homes(name: str) -> dict[str, str]:
     """Return the station of each unit in a file with columns ``unit`` and ``station``."""
-    table, columns = _table(name, "--homes", "a table of units and their stations, .csv")
+    table, columns = _read_table(name, "--homes", "a table of units and their stations, .csv")
     if not {"unit", "station"} <= columns.keys():
         raise InputError(f"{name} must have columns 'unit' and 'station'; got {list(columns)}.")
     pairs = zip(table[columns["unit"]], table[columns["station"]], strict=True)
     return {str(unit).strip(): str(station).strip() for unit, station in pairs}
 
 
-def _today(names: list[str] | None) -> list[str] | None:
+def _read_today(names: list[str] | None) -> list[str] | None:
     """Return the station of each of today's units: as given, or from a file with a column ``station``."""
     if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
         return names
     file = names[0]
-    table, columns = _table(file, "--today", "a table of today's units, .csv")
+    table, columns = _read_table(file, "--today", "a table of today's units, .csv")
     column = next((columns[key] for key in ("station", "site", "name") if key in columns), None)
     if column is None:
         raise InputError(f"{file} must have a column 'station' with the station of each unit; got {list(columns)}.")
     counts = table[columns["units"]] if "units" in columns else [1] * len(table)
-    return [str(station) for station, n in zip(table[column], counts, strict=True) for _ in range(_whole(n, file))]
+    return [str(station) for station, n in zip(table[column], counts, strict=True) for _ in range(_read_count(n, file))]
 
 
-def _whole(cell: Any, file: str) -> int:
+def _read_count(cell: Any, file: str) -> int:
     """Convert a cell to a number of units; errors name ``file``."""
     text = str(cell).strip()
     return whole_number(int(text) if text.isdigit() else text, f"{file}: units", low=0)
 
 
-def _table(name: str, option: str, noun: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _read_table(name: str, option: str, noun: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return a file as a table, and its columns by their names in lower case."""
     table = read_csv(existing_file(name, option, noun))
     return table, {str(column).strip().lower(): column for column in table.columns}

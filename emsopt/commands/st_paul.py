@@ -58,10 +58,7 @@ def run(options: Namespace) -> None:
 
 
 def describe(city: City, units: int) -> None:
-    """Print the size and load of the city, its mean times and its notes.
-
-    A warning is added if the closest site is farther away, on average, than a call takes, which is impossible.
-    """
+    """Print the size and load of the city, its mean times and notes, and a warning if these times are impossible."""
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
@@ -78,8 +75,8 @@ def describe(city: City, units: int) -> None:
 def find_deployments(objective: Objective, threshold: float) -> dict[str, Evaluation]:
     """Find and print the optimum and the p-median deployment; return their evaluations by name.
 
-    ``threshold`` is the response time (min) from which a call is late. The optimum is named "best found" unless it is
-    proven.
+    ``threshold`` is the response time (min) from which a call is late. An optimum that is not proven is named "best
+    found".
     """
     from ..evaluators import p_median
     from ..evaluators.by_name import evaluate
@@ -105,16 +102,16 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
 
 
 def _write_tables(options: Namespace, objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:
-    """Write map and figure; print and write the optimum against offered load. Yields the files written.
+    """Write a map, a figure and a table of the optimum by offered load, which is also printed; yield their paths.
 
-    For St. Paul under the settings of "Optimizing Server Locations in Spatial Queues", the values in that paper are
-    printed alongside, and a second table shows the optimum against service rate.
+    For St. Paul with the settings of "Optimizing Server Locations in Spatial Queues", the values in that paper are
+    printed alongside, and a second table has the optimum by service rate.
     """
     from ..datasets import paper_table
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    yield from _output.draw(objective.city, objective.metric, found, out)
+    yield from _output.draw_deployments(objective.city, objective.metric, found, out)
     space, metric, capacity = objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     queue = capacity == "queue"
@@ -136,7 +133,7 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
 
 
 def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str] | None) -> None:
-    """Print a table; if ``theirs`` gives a table of the papers and its source, print its values alongside."""
+    """Print a table and, in further columns, the values of ``theirs``, a paper's table and its source, if given."""
     table = ours.filter(["optimum", "p_median", "lower_bound"])
     if theirs is not None:
         papers, source = theirs

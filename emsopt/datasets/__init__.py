@@ -5,7 +5,7 @@
 `load_auckland`             Auckland, New Zealand, with hospitals and priorities, for `emsopt.operations`
 `grid_city`                 a random city on a square grid
 `paper_table`               tables of "Optimizing Server Locations in Spatial Queues", to compare your figures with
-`load_claims`               what five papers claim: their number, ours, a verdict, and where it is shown
+`load_claims`               what five papers claim: their number, ours, a verdict, and the evidence
 `load_study`                stored results of the package's own studies
 `load_roads`                the road networks of Monaco, Luxembourg and Auckland, and `ROUTES`
 `practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
@@ -14,8 +14,7 @@
 `check_answer`              check an answer to an exercise of the notebooks
 ==========================  ==================================================================================
 
-They are in the files `cities`, `claims`, `studies`, `logs` and `exercises`. The embedded St. Paul is built by
-``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
+Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
 """
 
 from .cities import ROUTES, grid_city, load_auckland, load_roads, load_st_paul

@@ -1,8 +1,4 @@
-"""Cities and road networks.
-
-St. Paul, Minnesota, and random cities on a grid, of published papers; Auckland with its operations; the road networks
-of "Bayesian Analysis of Combinatorial Gaussian Process Bandits" and of Auckland, and routes.
-"""
+"""Cities and road networks: St. Paul, random cities on a grid, Auckland, Monaco and Luxembourg."""
 
 from __future__ import annotations
 
@@ -49,12 +45,11 @@ def load_st_paul(version: str = "embedded") -> City:
     ----------
     version : {"embedded", "published"}
         "embedded" needs only the package's own files. Its **demand is a proxy**, not call records: population in the
-        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in
-        "Optimizing Server Locations in Spatial Queues" and its first version, called the papers below.
-        "published" has the demand shares that the papers' authors published with their code. The file
-        ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
-        it is downloaded and its checksum verified. Like the papers, it combines the rates of one group of calls (84.68
-        per day, mu 42.17 per day) with the split of the other group.
+        census of 2010 times exp(-beta x km to downtown), with the one parameter beta fitted to figures in that paper
+        and its first version, called the papers below. "published" has the demand shares that the papers' authors
+        published with their code. The file ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and its folder
+        ``st_paul_published``; if it is not found, it is downloaded and its checksum verified. Like the papers, it
+        combines the rates of one group of calls (84.68 per day, mu 42.17 per day) with the split of the other group.
 
     Returns
     -------
@@ -81,7 +76,7 @@ def load_st_paul(version: str = "embedded") -> City:
 
 
 def _read_packaged(folder: str) -> City:
-    """Load a city from a folder of the package, as `City.load` does but without the slow import of pandas."""
+    """Load a city from a folder of the package as `City.load` does, without the slow import of pandas."""
     from .._files.geography import read_shapes
 
     path = locate.package_file(folder)
@@ -127,10 +122,7 @@ def _with_published_demand(city: City) -> City:
 def grid_city(
     n_sites: int = 30, units: int = 15, load: float = 0.5, *, rng: Rng = None, size: int = 10, geometry: str = "plane"
 ) -> City:
-    """Return a random city on a square grid.
-
-    As in the experiments of "Optimizing Server Locations in Spatial Queues", it has 100 atoms on a 10 x 10 grid by
-    default.
+    """Return a random city on a square grid, as in the experiments of "Optimizing Server Locations in Spatial Queues".
 
     Parameters
     ----------
@@ -193,11 +185,11 @@ def grid_city(
 
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
-CALLS_PER_DAY, UNITS = 280, 16
+CALLS_PER_DAY = 280
 DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORTED = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
 UNIT_MIN = 0.02  # stored times are whole multiples
-REGULAR = 1.42314  # ratio of driving times without and with lights and sirens
+REGULAR_TO_URGENT = 1.42314  # ratio of driving times without and with lights and sirens
 
 
 def load_auckland() -> tuple[System, IntArray]:
@@ -211,8 +203,8 @@ def load_auckland() -> tuple[System, IntArray]:
     **Demand is a stand-in**: where people lived in the census of 2013. Driving times follow from speeds by class of
     road, not from records.
 
-    Source: the Auckland case of JEMSS.jl (Apache License 2.0), reduced; roads (c) OpenStreetMap contributors (ODbL);
-    population Statistics New Zealand (CC BY 4.0). ``data/README.md`` of the source says how.
+    Source: the Auckland case of JEMSS.jl (Apache License 2.0), reduced as ``data/README.md`` describes; roads (c)
+    OpenStreetMap contributors (ODbL); population Statistics New Zealand (CC BY 4.0).
 
     Returns
     -------
@@ -237,7 +229,7 @@ def load_auckland() -> tuple[System, IntArray]:
     places = pd.read_csv(folder / "places.csv")
     # rows are stored as differences
     urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * UNIT_MIN
-    minutes = np.stack([urgent, urgent * REGULAR])  # mode 0 with lights and sirens, mode 1 without
+    minutes = np.stack([urgent, urgent * REGULAR_TO_URGENT])  # mode 0 with lights and sirens, mode 1 without
     kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
     stations, atoms, hospitals = kinds.values()
     share = places["weight"].to_numpy()[atoms]
@@ -307,7 +299,7 @@ True
 
 
 def load_roads(name: str = "monaco") -> RoadNetwork:
-    """Return a road network: one of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", or Auckland's.
+    """Return a road network of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", or that of Auckland.
 
     Parameters
     ----------
@@ -316,7 +308,7 @@ def load_roads(name: str = "monaco") -> RoadNetwork:
         **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the network of that paper,
         "monaco, published" (MoST scenario), whose heights come from an elevation model. "luxembourg" is the published
         network of the LuST scenario. It is flat, whereas that paper added elevations; no edge therefore recovers
-        energy. Published networks are not part of this package: ``lust.net.xml`` and ``most.net.xml`` are searched in
+        energy. Published networks are not part of this package: ``lust.net.xml`` and ``most.net.xml`` are sought in
         ``$EMSOPT_DATA`` and its folders ``luxembourg`` and ``monaco_elevation``. If only a rebuild from the same map is
         found there (``luxembourg_rebuilt.net.xml.gz``, ``monaco_rebuilt.net.xml.gz``), it is read instead, and ``name``
         and ``notes`` say so. Otherwise the published network is downloaded and its checksum verified. "auckland" is
@@ -325,12 +317,8 @@ def load_roads(name: str = "monaco") -> RoadNetwork:
     Returns
     -------
     RoadNetwork
-        The largest strongly connected part of the network. `ROUTES` lists routes by ``net.name``.
-
-    Raises
-    ------
-    DataUnavailableError
-        If a published network is not found and cannot be downloaded.
+        The largest strongly connected part of the network. `ROUTES` lists routes by ``net.name``. An error is raised if
+        a published network is not found and cannot be downloaded.
 
     Examples
     --------

@@ -20,9 +20,7 @@ True
 
 
 def paper_table(number: int) -> "pd.DataFrame":
-    """Return a table of "Optimizing Server Locations in Spatial Queues", for comparison with your own figures.
-
-    The paper has two versions.
+    """Return a table of "Optimizing Server Locations in Spatial Queues", of which there are two versions.
 
     Parameters
     ----------
@@ -83,16 +81,15 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     DataFrame
         One row per claim, in the order of the papers. No two claims of a paper have the same ``place``. ``claim`` is
         in our words; ``theirs`` and ``ours`` are the numbers that the paper and this package give, with the ``error``
-        of ours. ``verdict`` is one of `VERDICTS`, and ``why`` gives the reason.
-        ``evidence`` is a test of what the row says (``tests/FILE.py::NAME``) or a section of a notebook
-        (``notebooks/FILE.ipynb#HEADING``). ``same_as`` is the place of the row of version two that states the same
-        claim; only rows of version one have it, and rows without it are the distinct claims. All columns are strings;
-        what does not apply is empty.
+        of ours. ``verdict`` is one of `VERDICTS`, and ``why`` gives the reason. ``evidence`` is a test of the claim
+        (``tests/FILE.py::NAME``) or a section of a notebook (``notebooks/FILE.ipynb#HEADING``). ``same_as`` is the
+        place of the row of version two that states the same claim; only rows of version one have it, and rows without
+        it are the distinct claims. All columns are strings; what does not apply is empty.
 
     Notes
     -----
-    Every row is graded by these rules. What is graded is the whole of ``claim``, in the setting that the paper gives;
-    where the paper leaves a setting open, ``why`` says which one we took.
+    Verdicts are on the whole of ``claim``, in the setting that the paper gives; where the paper leaves a setting open,
+    ``why`` says which one we used.
 
     - "reproduced": all of the claim holds. A number lies within our error or the precision printed. A theorem or lemma
       held wherever its statement was checked, also if its bound is loose; ``why`` says how loose. A comparison points
@@ -112,7 +109,7 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     freedom excludes zero. Otherwise the two are tied. A tie supports "as good as" and never "better".
 
     Evidence on what an algorithm achieves runs it or reads its stored runs; on a printed step it may be arithmetic.
-    ``tests/test_played_again.py`` plays the first rounds of some stored runs again, but no times and no ends of tuning.
+    ``tests/test_played_again.py`` repeats the first rounds of some stored runs.
 
     Of St. Paul, "authors' demand" is ``load_st_paul("published")`` and "proxy demand" the default. GP-pM "as printed"
     is ``GPpM(literal=True)``, and "with our repairs" the default. One parameter of the proxy demand was fitted to three

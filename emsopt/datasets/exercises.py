@@ -11,17 +11,14 @@ from ..errors._validate import choice, finite_number
 def check_answer(exercise: str, answer: float | None) -> str:
     """Return "Right." if the answer to an exercise of the notebooks is correct, else a hint.
 
+    The package holds digests of rounded answers, which ``data/build_exercises.py`` makes, and not the answers.
+
     Parameters
     ----------
     exercise : str
         Number of the notebook and of the exercise, such as ``"01.3"``.
     answer : float or None
         The answer in the unit that the exercise names; None if there is none yet.
-
-    Notes
-    -----
-    The package holds the digest of the right answer, rounded to the width that the exercise accepts (at least this much
-    on either side), and not the answer. ``data/build_exercises.py`` makes the digests from the notebooks' solutions.
 
     Examples
     --------
@@ -40,5 +37,5 @@ def check_answer(exercise: str, answer: float | None) -> str:
 
 
 def digest(exercise: str, rounded: int) -> str:
-    """Return the hash of an answer that was divided by the exercise's width and rounded down."""
+    """Return the stored hash of an answer that was divided by the tolerance of the exercise and rounded down."""
     return sha256(f"{exercise} {rounded}".encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Stored results of our studies. The script named in a study's description sets its random seeds."""
+"""Stored results of the package's own studies."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def load_study(name: str) -> "pd.DataFrame":
-    """Return the stored results of a study, as written by the script that ran it.
+    """Return the stored results of a study; the script named with each study wrote them and sets its random seeds.
 
     A regret is how much worse a method did than the best possible choice.
 
@@ -21,16 +21,16 @@ def load_study(name: str) -> "pd.DataFrame":
         ``approximate_min``) and the largest error of a unit's utilisation in 100 random cities of 15 units for each
         load and geometry; "approximation_error_20", "approximation_error_30" and, at light loads,
         "approximation_error_light" for fewer cities, those of 30 units simulated, with half the width of the 95 %
-        confidence interval (``half_width_min``). "approximation_error_st_paul": by load, the errors of the mean
-        response (approximate minus exact, min) over all deployments of St. Paul, summarised in one row. All are written
-        by ``benchmarks/approximation_error.py``.
+        confidence interval (``half_width_min``). "approximation_error_st_paul": one row per load with the errors of the
+        mean response (approximate minus exact, min) over all deployments of St. Paul. All are written by
+        ``benchmarks/approximation_error.py``.
 
         "location_grid", "location_st_paul", "location_late", "location_long", "location_ablation" (GP-pM with each of
-        its repairs alone and without each): the ``best`` value of each run by
-        ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``, the best
-        known value (``best_known``) and the value of the p-median deployment (``p_median``); "location_layouts": the
-        same for ten cities of 30 sites and 15 units by ``layout`` of demand and load; "location_tables": only the
-        last row of each run. Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
+        its repairs alone and without each): the ``best`` value of each run by ``evaluation``, one row per improvement
+        and one for the end, with the optimizer's ``cpu_seconds``, the best known value (``best_known``) and the value
+        of the p-median deployment (``p_median``); "location_layouts": the same for ten cities of 30 sites and 15 units
+        by ``layout`` of demand and load; "location_tables": only the last row of each run. Read them with
+        `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
         regret (Wh, rectified, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, at
@@ -59,8 +59,9 @@ def load_study(name: str) -> "pd.DataFrame":
         ``notebooks/papers/control_regret.py``. "bocvs_authors_code": the same of learners after
         the authors' code ("authors-code", and "etc-by-index" with its groups). "bocvs_horizon": regrets by budget of
         the method for unknown costs and of UCB-CVS. These are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds":
-        regrets by number of plays, with the bounds of the theorems; "bocvs_exploration": in how many plays exactly the
-        acceptable sets are feasible, by length of the exploration. Both: ``benchmarks/bocvs_theory_study.py``.
+        regrets by number of plays, with the bounds of the theorems; "bocvs_exploration": the number of plays in which
+        exactly the acceptable sets are feasible, by length of the exploration; both by
+        ``benchmarks/bocvs_theory_study.py``.
 
         "boke_noise_free_curves", "boke_noisy_curves", "boke_sprinkler_curves", "boke_tuning_curves": mean, median and
         quartiles of the simple regret (in tuning: 1 - R²) of the methods on boxes after every other ``evaluation``;
@@ -72,15 +73,13 @@ def load_study(name: str) -> "pd.DataFrame":
         of the paper's source; "boke_sensitivity": for other constants, and for "training", the mean by which to choose
         them, in units of random points' regret. "boke_theory": cumulative regret after t steps on finite sets, with its
         bounds and how many steps exceed theirs (``violations``). All are written by ``benchmarks/boke_study.py``.
-        "boke_complexity": CPU seconds of the parts of an optimizer's step by
-        number of points t, "boke_runs": CPU seconds of one run by number of ``evaluations``. Both are written by
-        ``benchmarks/boke.py``.
+        "boke_complexity": CPU seconds of the parts of an optimizer's step by number of points t, "boke_runs": CPU
+        seconds of one run by number of ``evaluations``; both by ``benchmarks/boke.py``.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> study = eo.datasets.load_study("location_grid")
-    >>> sorted(study["method"].unique())[:3]
+    >>> sorted(eo.datasets.load_study("location_grid")["method"].unique())[:3]
     ['annealing', 'bocs', 'genetic']
     """
     import pandas as pd

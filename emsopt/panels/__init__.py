@@ -3,14 +3,13 @@
 ``load_panel``         the best deployment as load, fleet, threshold and objective change
 ``deployment_panel``   your own deployment beside the optimum and the p-median deployment
 ``optimizer_panel``    a search that you run step by step, and its predictions
-``navigation_panel``   an agent that learns a route, and roads to close on it
+``navigation_panel``   agents that learn a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
 ``boke_panel``         BOKE for one or two inputs: its constants, its model and its next point
 ``claims_panel``       what the papers claim, with our verdicts and links to the evidence
 ``dashboard``          a page for users who do not program: choose a city or upload your own, and place its units
 
-Panels contain no models: they call the rest of the package, and show and cache the results. Each is a `Panel`, an
-ipywidgets box whose widgets are listed by name in ``refs``.
+Each is a `Panel`, an ipywidgets box whose widgets are listed by name in ``refs``.
 """
 
 from ..errors import MissingDependencyError

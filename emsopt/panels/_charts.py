@@ -1,4 +1,4 @@
-"""Tables and pictures of deployments, as HTML."""
+"""Tables and pictures that compare deployments of a city, as HTML."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def has_map(city: City) -> bool:
     return city.atom_locations is not None and city.site_locations is not None
 
 
-def in_one_line(facts: Mapping[str, Any]) -> str:
-    """Join facts, by name, to one line of text, leaving out empty ones."""
+def join_values(facts: Mapping[str, Any]) -> str:
+    """Return one line of text such as "load factor 1; colocation no" from values by name, without empty ones."""
     words = {True: "yes", False: "no"}
     texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
     return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text)
 
 
 def place_names(city: City) -> list[str]:
-    """Return a name for each place. Interchangeable sites (see `City.twin_groups`) count as one place."""
+    """Return a name for each of the G places, which are groups of interchangeable sites (`City.twin_groups`)."""
     groups, names = city.twin_groups, np.array(city.site_names)
     return [place_name(names[groups == place].tolist()) for place in range(groups.max() + 1)]
 
@@ -54,11 +54,11 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 
 def units_at(city: City, sites: Sites) -> str:
-    """Return the places of a deployment as text: "Station 4, 9 x 2"."""
+    """Return the places of a deployment as text, such as "Station 4, 9 x 2" for three units at two places."""
     return tally(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
-def figures(
+def figures_table(
     caption: str,
     evaluations: dict[str, Evaluation],
     threshold: float,
@@ -68,10 +68,10 @@ def figures(
 ) -> str:
     """Return a table that compares deployments, one column each.
 
-    ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
-    of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
-    from ``evaluations``. With ``baseline``, one of the names, further rows have the gain of each deployment over that
-    one. ``interval`` is the title of one more row and its cells by deployment.
+    ``threshold`` is the response time (min) from which a call is late. ``means`` has evaluations of the same
+    deployments by other models, by name of the model; each gives a row of mean responses. With ``baseline``, one of the
+    names, further rows have the gains over that deployment, and ``interval`` is the title of one more row and its cells
+    by deployment.
     """
     values = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in values]}
@@ -92,8 +92,8 @@ def figures(
         def of_as_many(gain: Callable[[Evaluation], str]) -> Callable[[Evaluation], str]:
             return lambda e: gain(e) if len(e.sites) == units else "–"  # a tenth unit is no gain over nine
 
-        measures[f"gain over {baseline} (min)"] = of_as_many(lambda e: signed(mean - e.mean_response, 3))
-        measures[points] = of_as_many(lambda e: signed(100 * (late - e.late_fraction(threshold)), 2))
+        measures[f"gain over {baseline} (min)"] = of_as_many(lambda e: format_signed(mean - e.mean_response, 3))
+        measures[points] = of_as_many(lambda e: format_signed(100 * (late - e.late_fraction(threshold)), 2))
     rows |= {title: [measure(e) for e in values] for title, measure in measures.items()}
     if interval is not None:
         rows[interval[0]] = [interval[1].get(name, "–") for name in evaluations]
@@ -103,27 +103,27 @@ def figures(
     return table(caption, evaluations, rows.items())
 
 
-def signed(value: float, digits: int) -> str:
+def format_signed(value: float, digits: int) -> str:
     """Return a number with its sign, +0 if it rounds to 0."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
-def headings(evaluations: Mapping[str, Evaluation]) -> list[str]:
+def deployment_titles(evaluations: Mapping[str, Evaluation]) -> list[str]:
     """Return the names of deployments, with the number of units if these differ."""
     sizes = {name: len(e.sites) for name, e in evaluations.items()}
     differ = len(set(sizes.values())) > 1
     return [f"{name} ({units} units)" if differ else name for name, units in sizes.items()]
 
 
-def districts(
+def district_table(
     city: City,
     evaluations: Mapping[str, Evaluation],
     baseline: str,
     waits: Callable[[Evaluation, Evaluation], str],
 ) -> str:
-    """Return a table of the mean response of each atom, those that lose most against ``baseline`` first.
+    """Return a table of the mean response (min) of each atom, those that lose most against ``baseline`` first.
 
-    At most `MOST_LISTED` atoms are listed; sentences say how many gain and lose and, by ``waits``, who waits longer.
+    At most `MOST_LISTED` atoms are listed. Sentences count those that gain and lose; ``waits`` names who waits longer.
     """
     base = evaluations[baseline].atom_response
     others = [name for name in evaluations if name != baseline]
@@ -139,17 +139,17 @@ def districts(
     rows = []
     for j in order.tolist():
         texts = [f"{city.arrival_rates[j]:.3f}", f"{base[j]:.2f}"]
-        texts += [f"{evaluations[name].atom_response[j]:.2f} ({signed(change[j], 2)})" for name, change in
+        texts += [f"{evaluations[name].atom_response[j]:.2f} ({format_signed(change[j], 2)})" for name, change in
                   zip(others, changes, strict=True)]  # fmt: skip
         rows.append((city.atom_names[j], texts))
     few = f" The {MOST_LISTED} with the largest losses of {len(base)} are listed." * (len(base) > MOST_LISTED)
-    heads = headings({name: evaluations[name] for name in shown})
+    heads = deployment_titles({name: evaluations[name] for name in shown})
     caption = f"Mean response by district (min), and the difference to {baseline}.{few}"
     return lines(*notes) + table(caption, ["calls per hour", *heads], rows)
 
 
-def busy(evaluations: dict[str, Evaluation]) -> str:
-    """Return a table with a bar for the utilisation of each unit. Screen readers can read it, unlike a picture."""
+def busy_table(evaluations: dict[str, Evaluation]) -> str:
+    """Return a table with bars for the mean utilisation of the units at each site, which screen readers can read."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
     for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
         names = dict(zip(e.sites.tolist(), e.site_names, strict=True))
@@ -158,11 +158,11 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
             several = f" ({len(shares)} units)" if len(shares) > 1 else ""
             cells[site, name][k] = bar(shares.mean(), colour, f"{shares.mean():.0%}{several}")
     rows = ((name, row) for (_, name), row in sorted(cells.items()))
-    return table("How busy each unit is (share of the time)", headings(evaluations), rows)
+    return table("How busy each unit is (share of the time)", deployment_titles(evaluations), rows)
 
 
 def results_html(entries: Iterable[Result]) -> str:
-    """Return results of a project as HTML: a title, sentences and a table each."""
+    """Return results of a project as HTML: for each its title, sentences and table."""
     return "".join(
         f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said, *entry.details)}" + (
             "" if entry.table is None else table("", entry.table.columns, (
@@ -181,21 +181,21 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
-    """Return a histogram of response times as HTML; ``threshold`` (min) is marked."""
+def response_picture(evaluations: dict[str, Evaluation], threshold: float) -> str:
+    """Return a histogram of response times as HTML, with a mark at ``threshold`` (min)."""
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
     alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
     draw = partial(plots.response_histogram, evaluations, threshold=threshold)
     return picture(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
 
 
-def alternatives(
+def alternatives_table(
     enumeration: Enumeration | None, k: int, threshold: float, baseline: tuple[str, Evaluation], intro: str
 ) -> str:
     """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
-    evaluation by the approximate model; a column has the gain over it. ``intro`` is the first sentence of the caption.
+    evaluation by the approximate model; a column has the gain over it. ``intro`` begins the caption.
     """
     if enumeration is None:
         return lines(
@@ -207,7 +207,7 @@ def alternatives(
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the best"
         mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
-        gain = signed(baseline[1].mean_response - row["mean_response_min"], 3)
+        gain = format_signed(baseline[1].mean_response - row["mean_response_min"], 3)
         rows[f"{row['rank']}. {move}"] = [mean, gain, late, slowest, busiest]
     units, other = enumeration.sites.shape[1], len(baseline[1].sites)
     over = f"gain over {baseline[0]}{'' if other == units else f', which has {other} units,'} (min)"

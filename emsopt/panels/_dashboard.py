@@ -20,9 +20,18 @@ from ._charts import has_map
 from ._panel import Panel
 from ._report import report
 from ._tabs import Workbench
-from ._uploads import Files, Opened, OwnCity, base_name, check_size, city_from_uploads, in_controls, summary
-from ._uploads import opened as opened_model
-from ._widgets import Done, add_class, button, complaint, control, download, fold, lines, png, seed_input, table
+from ._uploads import (
+    CityForm,
+    Files,
+    OpenedCity,
+    base_name,
+    check_size,
+    city_from_uploads,
+    city_of_model,
+    in_controls,
+    summary,
+)
+from ._widgets import Success, add_class, button, control, download, explain, group, lines, png, seed_input, table
 
 if TYPE_CHECKING:
     from ..errors._types import PathLike
@@ -31,7 +40,7 @@ ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Prac
 PROJECT = "Opened project"
 ST_PAUL_UNITS = 9
 ENVIRONMENT = "EMSOPT_PROJECT"
-SHOWN = {  # columns of the table of scenarios: title and format
+COLUMNS = {  # columns of the table of scenarios: title and format
     "city": "{city}",
     "deployment": "{deployment}",
     "units": "{units}",
@@ -115,19 +124,18 @@ class Browser(AnyWidget):
 
 
 def dashboard(project: PathLike | Project | None = None) -> Panel:
-    """Make the dashboard, which evaluates and optimises deployments of a city.
+    """Return the dashboard, a page on which users who do not program evaluate and optimise deployments of a city.
 
     If the deployments can be enumerated quickly, the optimum is the best of all by the approximate model. Otherwise
     there is none until a thorough search, which runs in the background and can be cancelled; its result is called "best
-    found" unless it is proven, and stays for as long as the settings do. The chosen model evaluates the deployments
-    shown. The user's deployment follows the fleet size.
+    found" unless it is proven, and stays until the settings change. The chosen model evaluates the deployments shown.
 
     Parameters
     ----------
     project : path_like or Project, optional
-        What to open. Default: the file that the environment variable EMSOPT_PROJECT names or, without one, St. Paul.
-        While its city is shown, saving replaces a file that is given here. Otherwise, and always for the file that the
-        variable names, as visitors may share it, saving makes a download.
+        Project to open; raise if that fails. Default: the file that the environment variable EMSOPT_PROJECT names, or
+        St. Paul. Saving replaces a file that is given here while its city is shown. Else it makes a download, also for
+        the file of the variable, as visitors may share it.
 
     Returns
     -------
@@ -152,17 +160,11 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
         their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation of each unit), ``responses``,
         ``alternatives``, ``plan`` and ``trust``, with ``plan_message`` and ``trust_message``.
 
-    Raises
-    ------
-    InputError
-        If ``project`` is given and cannot be opened. The file of the environment variable is reported on the page.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> panel = eo.panels.dashboard()
-    >>> isinstance(panel, eo.panels.Panel)
-    True
+    >>> eo.panels.dashboard().refs["city"].value
+    'St. Paul'
     """
     return _Dashboard(project)
 
@@ -178,7 +180,7 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
-        self.form = OwnCity(self._read, self._reread)
+        self.form = CityForm(self._read, self._reread)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
         opening = Files(description="Open", tooltip="Open a project that was saved", accept=".zip")
@@ -205,7 +207,7 @@ class _Dashboard(Panel):
         bar = [at[name] for name in ("city", "open", "save", "report", "share")]
         bar = [HTML("<h1>Where should the units wait?</h1>"), *bar, self.outputs["project"]]
         bar = add_class(HBox(bar), "emsopt-bar")
-        self.group = fold("City", [at["sites_count"], at["seed"], self.form])
+        self.group = group("City", [at["sites_count"], at["seed"], self.form])
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
@@ -227,7 +229,7 @@ class _Dashboard(Panel):
             if project is not None:
                 raise
             self._choose()
-            self.message.say(complaint(error))
+            self.message.show(explain(error))
 
     def _choose(self) -> str:
         """Show the chosen city; return a text for the message line."""
@@ -236,22 +238,22 @@ class _Dashboard(Panel):
         chosen, sites = self.at.city, self.at.sites_count
         self._show_group(chosen)
         if chosen == UPLOAD:
-            return Done("Choose files, then press Read files. Until then the previous city stays.")
+            return Success("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == PROJECT:
-            opened = Opened.of(self.project)
+            opened = OpenedCity.of(self.project)
         elif chosen == ST_PAUL:
-            opened = Opened(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
+            opened = OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
-            opened = opened_model(build(*datasets.practice_calls(), settings), dataset="practice")
+            opened = city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
-            opened = Opened(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
+            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
         self._show(opened)
         return ""
 
     def _show_group(self, chosen: str) -> None:
-        """Show the controls that belong to this choice of a city."""
+        """Show the controls of the chosen kind of city: the random grid or uploaded files; hide those of others."""
         for name in ("sites_count", "seed"):
             self.controls[name].layout.display = "" if chosen == GRID else "none"
         self.form.layout.display = "" if chosen == UPLOAD else "none"
@@ -267,14 +269,16 @@ class _Dashboard(Panel):
         """Show the city of the last uploaded files under the current options."""
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
-        self.form.tell(opened)
+        self.form.show_found(opened)
         city, checks = opened.city, opened.log.checks if opened.log else ()
         head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
         said = " ".join([head, *map(in_controls, opened.said)])
         wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
-        return f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Done(said)
+        return (
+            f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Success(said)
+        )
 
-    def _show(self, opened: Opened, path: Path | None = None) -> None:
+    def _show(self, opened: OpenedCity, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""
         self.path = None  # stays so if the city cannot be shown
         before = self.place.children
@@ -306,7 +310,7 @@ class _Dashboard(Panel):
     # -- projects -----------------------------------------------------------------------------------------------------
 
     def _show_project(self, project: Project, path: Path | None = None) -> None:
-        self._show(Opened.of(project), path)
+        self._show(OpenedCity.of(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
         city = self.controls["city"]
         self.quiet = True  # the project is shown already
@@ -328,10 +332,10 @@ class _Dashboard(Panel):
         name = base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
-        return Done(f"Opened {name}, saved by emsopt {project.version}.")
+        return Success(f"Opened {name}, saved by emsopt {project.version}.")
 
     def _save(self) -> str:
-        """Save the project to the file opened at the start, with a link to a copy; without one, download it."""
+        """Save the project to the file that was opened at the start, if there was one; otherwise download it."""
         bench, opened = self.bench, self.bench.opened
         settings = bench.state() | {"label": self.at.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
@@ -341,14 +345,14 @@ class _Dashboard(Panel):
             return self._download(*file)
         self.show(project=download(file[0], file[-1], file[1]))
         project.save(self.path)
-        return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
+        return Success(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
         """Download the report."""
         return self._download("report.html", report(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
-        """Download the live sheet of the user's deployment and the one it is compared with."""
+        """Download a page (`live_sheet`) with the user's deployment and the one it is compared with."""
         bench = self.bench
         if not has_map(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
@@ -360,10 +364,10 @@ class _Dashboard(Panel):
         )
 
     def _download(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
-        """Download a file and show a link to it; return a text for the message line with the ``hint``."""
+        """Download a file and show a link to it; return a message that ends with ``hint``."""
         self.show(project=download(name, kind, content))
         self.browser.download(name, kind, content)
-        return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
+        return Success(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     # -- scenarios ----------------------------------------------------------------------------------------------------
 
@@ -376,11 +380,11 @@ class _Dashboard(Panel):
 
     def _show_rows(self) -> None:
         try:
-            cells = [(str(row["scenario"]), [text.format_map(row) for text in SHOWN.values()]) for row in self.rows]
+            cells = [(str(row["scenario"]), [text.format_map(row) for text in COLUMNS.values()]) for row in self.rows]
         except (KeyError, ValueError, TypeError) as error:
             self.rows = []
             raise InputError(f"the scenarios of the project are damaged: {error}.") from error
-        self.show(scenarios=table("Scenarios", SHOWN, cells) if cells else "")
+        self.show(scenarios=table("Scenarios", COLUMNS, cells) if cells else "")
 
     def _clear_table(self) -> None:
         """Empty the table."""
@@ -388,7 +392,7 @@ class _Dashboard(Panel):
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links that save the table (if it has rows), and map and picture (if it has places)."""
+        """Make links that save the table, if it has rows, and map and picture, if the city has coordinates."""
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())

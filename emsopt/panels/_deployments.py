@@ -1,7 +1,4 @@
-"""The deployments of a city that the dashboard compares: today's, the user's, the best one and the p-median.
-
-`Deployments` is the part of the dashboard that computes; `emsopt.panels._tabs` shows it.
-"""
+"""The deployments of a city that the dashboard compares: today's, the user's, the best one and the p-median."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ if TYPE_CHECKING:
 
     from ..evaluators.enumeration import Enumeration
     from ..planning import Model
-    from ._uploads import Opened
+    from ._uploads import OpenedCity
 
-QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
-PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
+MOST_TO_ENUMERATE = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
+P_MEDIAN_SECONDS = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
 SEED = 1  # of simulations: the same calls for all, so that differences are precise
 SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
-ROOM = 20  # most units at one station, if there may be several, for the number fields
+MOST_AT_SITE = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 BEST, MEDIAN = ("optimum", "best found"), "p-median"
 
@@ -57,12 +54,12 @@ class SearchSettings(NamedTuple):
 
 
 class Deployments(OwnPanel):
-    """The controls of one city, and the deployments that they ask for.
+    """The controls of one city, and the deployments under these settings; `Workbench` adds the results.
 
-    ``reopen`` replaces the panel by a new one with the same state, in which stations hold one unit or several.
+    ``reopen`` is called when stations are to hold one unit or several: it replaces the panel by a new one.
     """
 
-    def __init__(self, opened: Opened, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
+    def __init__(self, opened: OpenedCity, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
         self.opened, self.today, self.follows, self.quiet = opened, opened.today, "", True
         self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
         self.medians: dict[Any, tuple[int, ...]] = {}
@@ -73,7 +70,7 @@ class Deployments(OwnPanel):
         several = several or (opened.log is not None and opened.log.settings.colocate)
         several = bool(opened.settings.get("colocation", several))
         controls = self._controls(opened.city, several, reopen)
-        super().__init__(opened.city, controls, outputs, ROOM if several else 1)
+        super().__init__(opened.city, controls, outputs, MOST_AT_SITE if several else 1)
 
     def _controls(self, city: City, several: bool, reopen: Callable[[], object]) -> dict[str, Any]:
         most = city.n_sites
@@ -98,12 +95,12 @@ class Deployments(OwnPanel):
             "closed": control(SelectMultiple, (), "Close", f"{close}; Ctrl+click for several", **boxes),
             "keep": button("Yours is today's", "Compare with your deployment from now on", self.set_today),
             "count": control(IntSlider, 5, "Alternatives", listed, (1, 20)),
-            "moves": control(IntSlider, 1, "Moves at once", between, (0, 5), self.later),
-            "hold_out": control(BoundedIntText, held, "Days held out", tested, limits, self.later),
+            "moves": control(IntSlider, 1, "Moves at once", between, (0, 5), self.keep_message),
+            "hold_out": control(BoundedIntText, held, "Days held out", tested, limits, self.keep_message),
         }
 
-    def later(self) -> None:
-        """Leave the message as it is: the field is read when a button is pressed."""
+    def keep_message(self) -> None:
+        """Do nothing but keep the message, as the action of fields that are read when a button is pressed."""
         self.message.times += 1
 
     @property
@@ -127,21 +124,21 @@ class Deployments(OwnPanel):
         return log.with_fields(settings=settings, today=None if self.today is None else np.array(self.today))
 
     def space(self, settings: SearchSettings) -> DeploymentSpace:
-        """Return the allowed deployments."""
-        city, room = self.city.scaled(settings.load), ROOM if settings.colocation else False
+        """Return the space of allowed deployments under these settings."""
+        city, room = self.city.scaled(settings.load), MOST_AT_SITE if settings.colocation else False
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
-        """Return the objective; by default it uses the exact model for up to 12 units."""
+        """Return the objective under these settings; by default, up to 12 units are evaluated by the exact model."""
         space = self.space(settings)
         return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
     def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
+        """Return the sites of the p-median, and the enumeration of all deployments, None if that takes long."""
         space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
         if settings not in self.medians:
-            self.medians[settings] = tuple(p_median(space.city, space, time_limit=PATIENCE).sites.tolist())
-        quick = space.count * space.city.n_atoms * space.units <= QUICK
+            self.medians[settings] = tuple(p_median(space.city, space, time_limit=P_MEDIAN_SECONDS).sites.tolist())
+        quick = space.count * space.city.n_atoms * space.units <= MOST_TO_ENUMERATE
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
     def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
@@ -153,27 +150,27 @@ class Deployments(OwnPanel):
         options = SIMULATED if evaluator == "simulation" else {}
         return evaluate(self.city.scaled(load), list(sites), evaluator, capacity=capacity, **options)
 
-    def known(self) -> dict[str, tuple[int, ...]]:
+    def known_deployments(self) -> dict[str, tuple[int, ...]]:
         best, _, name = self.best()
         found = {} if best is None else {name: best}
         found[MEDIAN] = self.solve(self.search_settings)[0]
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by a known one, which then follows the fleet size."""
-        known = self.known()
+        """Replace the user's deployment by a known one, and again whenever the fleet size changes."""
+        known = self.known_deployments()
         found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
         if found is None:
             raise InputError("there is no optimum yet: press Search thoroughly first.")
         super().take(found)
         self.follows = name
 
-    def press(self, places: Sequence[int]) -> None:
-        self.sites.press(places, self.at.units - len(self.sites.chosen))
+    def click(self, places: Sequence[int]) -> None:
+        self.sites.toggle(places, self.at.units - len(self.sites.chosen))
 
-    def moved(self) -> None:
+    def on_move(self) -> None:
         self.follows = ""
-        super().moved()
+        super().on_move()
 
     def set_today(self) -> None:
         """Store the user's deployment as today's, and compare with it."""
@@ -188,7 +185,7 @@ class Deployments(OwnPanel):
         if self.quiet:
             return
         try:
-            known = self.known()
+            known = self.known_deployments()
         except InputError:
             self.respond()  # shows the error
             return
@@ -197,10 +194,10 @@ class Deployments(OwnPanel):
             return
         best, units = next(iter(known.values())), self.at.units
         kept = sorted(self.sites.chosen, key=lambda site: site not in best)[:units]
-        self.sites.take([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
+        self.sites.set_units([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
     def base(self, answer: Mapping[str, object]) -> str:
-        """Return the name of the deployment to compare with; if it does not exist, the p-median or today's."""
+        """Return the name of the baseline of gains: the chosen one if ``answer`` has it, else the p-median or today."""
         wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
         return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
 
@@ -217,7 +214,7 @@ class Deployments(OwnPanel):
         return tuple(enumeration.best_sites.tolist()), how, BEST[0]
 
     def n_idle(self) -> int:
-        """Return the number of units that do not improve the p-median: those beyond one per site."""
+        """Return the number of units beyond one per open site, which do not improve the p-median; may be negative."""
         return self.at.units - (self.city.n_sites - len(self.at.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
@@ -237,13 +234,13 @@ class Deployments(OwnPanel):
         return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
 
     def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
-        """Return a sentence on who waits longer with the other deployment, and with how many calls per year."""
+        """Return a sentence on the zones that wait longer with the ``other`` deployment, and their calls per year."""
         by_station = "cell_km" in self.opened.about
         table = zones(self.loaded, today, other, self.hours_a_year, by_station=by_station)
         return longer_waits(worse_zones(table, today))
 
     def made_with(self) -> dict[str, Any]:
-        """Return what is needed to reproduce the results: origin of the city, settings, seeds and version."""
+        """Return what is needed to reproduce results, by name: origin of the city, settings, seeds and version."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
         seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}

@@ -46,14 +46,6 @@ class Panel(widgets.VBox):
     an input when changed; an input without one calls `respond`. ``outputs`` are HTML widgets that show results, and
     ``view`` is the map, if any. ``refs`` has all of them by name, with ``message`` (a line for errors and remarks) and
     ``map``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> panel = eo.panels.claims_panel()
-    >>> panel.controls["words"].value = "theorem 2"
-    >>> len(panel.compute()) > 0
-    True
     """
 
     view: LiveMap  # only if one is given
@@ -97,7 +89,7 @@ class Panel(widgets.VBox):
     # -- what all panels do -------------------------------------------------------------------------------------------
 
     def refresh(self) -> str | None:
-        """Compute and draw the result; return the text that `draw` returns."""
+        """Compute and draw the result; return the message of `draw`."""
         with self.lock:  # a search in the background may call this at the same time
             return self.draw(self.compute())
 
@@ -135,7 +127,7 @@ class Panel(widgets.VBox):
             widget.disabled = name in names
 
     def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
-        """Place columns of widgets below a title, below each other where the page is narrow.
+        """Place widgets in columns below a title; columns stand below each other where the page is narrow.
 
         ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, vertical
         bars separate rows, and double bars columns.
@@ -153,12 +145,12 @@ class Panel(widgets.VBox):
 class SteppedPanel(Panel):
     """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
-    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no step is
-    possible.
+    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no further step
+    is possible.
     """
 
     def __init__(
-        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], enough: str, view: LiveMap | None = None
+        self, controls: dict[str, Any], rng: Rng, outputs: Iterable[str], end_message: str, view: LiveMap | None = None
     ) -> None:
         controls |= {
             "seed": seed_input(rng, "Seed of all random choices; changing it restarts the method", self.restart),
@@ -167,7 +159,7 @@ class SteppedPanel(Panel):
             "restart": button("Restart", "Forget all evaluations and start again", self.restart),
         }
         super().__init__(controls, outputs, view)
-        self.enough = enough
+        self.end_message = end_message
 
     def begin(self) -> None:
         """Forget all evaluations and start again."""
@@ -183,7 +175,7 @@ class SteppedPanel(Panel):
         return {"step", "run"} if self.finished() else set()
 
     def restart(self) -> str | None:
-        """Start again and show the result; return the text that `draw` returns."""
+        """Start again and show the result; return the message of `draw`."""
         self.begin()
         return self.refresh()
 
@@ -196,7 +188,7 @@ class SteppedPanel(Panel):
                 self.step()
         finally:
             self.refresh()
-        return self.enough if self.finished() else ""
+        return self.end_message if self.finished() else ""
 
 
 # -- about a city -------------------------------------------------------------------------------------------------
@@ -205,7 +197,7 @@ OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 
 
 def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
-    """Make the inputs of a panel that searches for the best deployment.
+    """Return the inputs of a panel that searches for the best deployment, by name.
 
     The load ranges over ``decades`` powers of ten on either side of 1, in steps of ``step`` powers of ten.
     """
@@ -222,7 +214,7 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
 
 
 def demand_choice(city: City, action: Callable[[], object] | None = None) -> dict[str, Any]:
-    """Make the input ``demand`` of a panel about St. Paul, which has two demands; other cities have no such input."""
+    """Return the input ``demand``, by name, for St. Paul, which has two demands; empty for other cities."""
     if city.site_names != load_st_paul().site_names:
         return {}
     tip = "The proxy that comes with the package, or the shares of the papers' authors, which may have to be downloaded"
@@ -232,7 +224,7 @@ def demand_choice(city: City, action: Callable[[], object] | None = None) -> dic
 
 @lru_cache(maxsize=8)
 def with_demand(city: City, demand: str) -> City:
-    """Give St. Paul the "embedded" or "published" demand, keeping its total call rate; without one, return the city."""
+    """Return St. Paul with the "embedded" or "published" demand and its own total call rate; "" changes nothing."""
     if not demand or ("published" in city.name) == (demand == "published"):
         return city
     other = load_st_paul(demand)
@@ -240,7 +232,7 @@ def with_demand(city: City, demand: str) -> City:
 
 
 def threshold_slider() -> Any:
-    """Make the input for the response time (min) from which a call counts as late."""
+    """Return the input for the response time (min) from which a call counts as late."""
     tip = "A response of this many minutes or more is late"
     return control(FloatSlider, LATE_MIN, "Late from (min)", tip, (3.0, 20.0, 0.5), readout_format=".1f")
 
@@ -260,7 +252,7 @@ class MapView(LiveMap):
         self.edit, self.clicked = edit, clicked
 
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
-        """Show these evaluations by name, of the same city or of the city under another load."""
+        """Show evaluations by name, of the panel's city or of that city under another load."""
         if isinstance(self.page, DeploymentMap):
             self.draw(self.page.updated(evaluations, city))
         elif has_map(city):
@@ -281,7 +273,7 @@ class CityPanel(Panel):
         super().__init__(controls, outputs, self.view)
 
     @property
-    def place(self) -> City:
+    def chosen_city(self) -> City:
         """The city with the chosen demand."""
         return with_demand(self.city, getattr(self.at, "demand", ""))
 
@@ -291,9 +283,9 @@ class CityPanel(Panel):
         return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
 
     def evaluator(self, units: int) -> tuple[str, str]:
-        """Return the model that evaluates fleets of up to ``units``, and a message if it is not the chosen one.
+        """Return the model that evaluates ``units`` units: the chosen one, or the approximate one with a message.
 
-        The exact model is replaced by the approximate one if the fleet is too large for a quick answer.
+        The latter replaces the exact model for fleets that take long.
         """
         if self.at.evaluator == "exact" and units > EXACT_UP_TO:
             return "approximate", f"The approximate model evaluates fleets of more than {EXACT_UP_TO} units."
@@ -301,32 +293,32 @@ class CityPanel(Panel):
 
 
 class OwnPanel(CityPanel):
-    """A panel that compares the user's own deployment with known ones.
+    """A panel that compares the user's own deployment with known ones, such as the optimum.
 
     The user places units by ticking sites, which hold up to ``room`` units, or by clicking on the map. The buttons
     ``optimum`` and ``p_median``, which make that deployment the user's, are added to the controls.
     """
 
     def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
-        self.sites = SiteInputs(city.site_names, self.moved, room=[room] * city.n_sites)
+        self.sites = SiteInputs(city.site_names, self.on_move, room=[room] * city.n_sites)
         for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
             controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
-        super().__init__(city, controls, outputs, edit="yours", clicked=self.press)
+        super().__init__(city, controls, outputs, edit="yours", clicked=self.click)
         self.refs["sites"] = self.sites.fields
 
-    def known(self) -> dict[str, tuple[int, ...]]:
-        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``."""
+    def known_deployments(self) -> dict[str, tuple[int, ...]]:
+        """Return the sites of known deployments by name, such as "optimum" (or "best found") and "p-median"."""
         raise NotImplementedError
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by that of `known` with this name: "optimum" or "p-median"."""
-        self.sites.take(self.known()[name])
+        """Replace the user's deployment by that of `known_deployments` with this name."""
+        self.sites.set_units(self.known_deployments()[name])
 
-    def press(self, places: Sequence[int]) -> None:
+    def click(self, places: Sequence[int]) -> None:
         """Respond to a click on the sites at a place of the map."""
-        self.sites.press(places)
+        self.sites.toggle(places)
 
-    def moved(self) -> None:
+    def on_move(self) -> None:
         """Respond to a change of the user's deployment."""
         self.respond()
 
@@ -334,4 +326,4 @@ class OwnPanel(CityPanel):
         """Return the deployments to compare, by name; raise if the user has placed no unit."""
         if not self.sites.chosen:
             raise InputError("no site is ticked: tick at least one.")
-        return {"yours": self.sites.chosen, **self.known()}
+        return {"yours": self.sites.chosen, **self.known_deployments()}

@@ -1,4 +1,4 @@
-"""A page to print, for decision makers: a picture, today's figures beside the proposal, assumptions."""
+"""Printable report for decision makers: a map, the figures of today's and the proposed deployment, assumptions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def report(bench: Workbench) -> str:
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
         parts.append(image(lambda figure: plots.deployments(plain, pair, figure), f"Map of {' and '.join(pair)}", 120))
     caption = f"{city.total_rate:.3g} calls per hour."
-    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, interval=interval)
+    figures = "<h2>Figures</h2>" + _charts.figures_table(caption, named, at.threshold, baseline=base, interval=interval)
     if interval is None:
         figures += lines("How sure these gains are was not examined.")
     if best is not None:
@@ -67,12 +67,12 @@ def report(bench: Workbench) -> str:
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data.")]
-    parts += [f"<p class='small'>Made with: {escape(_charts.in_one_line(bench.made_with()))}.</p>"]
+    parts += [f"<p class='small'>Made with: {escape(_charts.join_values(bench.made_with()))}.</p>"]
     return document(city.name, STYLE, "".join(parts))
 
 
 def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
-    """Return the main results in two sentences: mean response and late responses."""
+    """Return two sentences that compare mean response and late responses with those of ``base``."""
     late = {name: 100 * e.late_fraction(threshold) for name, e in named.items()}
     late_is = f"% of responses take {threshold:g} min or more"
     if base == "proposed" or "proposed" not in named:
@@ -80,7 +80,7 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
     old, new = named[base], named["proposed"]
 
     def change(gain: float, form: str, less: str, more: str) -> str:
-        """Return "0.25 min shorter than with today", or "the same as with today" if the gain rounds to 0."""
+        """Return text such as "0.25 min shorter than with today", "the same as with today" if ``gain`` is 0."""
         size = form.format(abs(gain))
         same = not float(size.split()[0])
         return f"the same as with {base}" if same else f"{size} {less if gain > 0 else more} than with {base}"
@@ -96,7 +96,7 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
 
 
 def _better_found(named: dict[str, Evaluation], best: str) -> str:
-    """Return a sentence if the search found a better deployment than the proposed one, else an empty text."""
+    """Return a sentence if the deployment ``best`` has a shorter mean response than the proposed one, else ""."""
     gain = named["proposed"].mean_response - named[best].mean_response if {"proposed", best} <= set(named) else 0.0
     if gain < 0.005:
         return ""
@@ -104,7 +104,7 @@ def _better_found(named: dict[str, Evaluation], best: str) -> str:
 
 
 def _places(named: dict[str, Evaluation], base: str) -> list[str]:
-    """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
+    """Return sentences that name the stations of the proposed units, and those with fewer and more than in ``base``."""
     new = named.get("proposed", named[base])
     sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {tally(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
@@ -116,7 +116,7 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
 
 
 def _model_findings(results: dict[str, Result], *, interval: bool) -> Iterable[str]:
-    """Yield the findings on the model: the comparison with the log, and the interval of the gain."""
+    """Yield paragraphs on the back-test, recorded responses and, if ``interval``, how certain the gain is."""
     if "back_test" in results:
         yield lines(results["back_test"].title + ".", " ".join(results["back_test"].said))
     else:

@@ -17,29 +17,30 @@ from ..planning.steps import refine, search
 from . import _charts
 from ._deployments import BEST, MEDIAN, Deployments
 from ._trust import Trust
-from ._widgets import Done, Job, Tabs, add_class, fold, guard
+from ._widgets import Job, Success, Tabs, add_class, group, guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..errors._types import IntArray
     from ..planning import Model
-    from ._uploads import Opened
+    from ._uploads import OpenedCity
 
-NEAR = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
-MUCH_LOST = 0.05  # share of calls lost from which a message says that the fleet is too small
+MOST_TO_EVALUATE = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
+WARNING_LOSS = 0.05  # share of calls lost from which a message says that the fleet is too small
 SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
-ORDER = ("today", "yours", *BEST, MEDIAN)
+COLUMN_ORDER = ("today", "yours", *BEST, MEDIAN)
 
 
 class Workbench(Deployments):
     """Controls and results for one city; ``job`` is the search in the background.
 
-    The dashboard keeps the controls of ``city_group`` and the content of the tab ``scenarios`` when the city changes.
-    ``reopen`` replaces the workbench by a new one with the same state.
+    ``city_group`` and ``scenarios``, the content of that tab, belong to the dashboard and outlive the workbench.
     """
 
-    def __init__(self, opened: Opened, city_group: Any, scenarios: Sequence[Any], reopen: Callable[[], object]) -> None:
+    def __init__(
+        self, opened: OpenedCity, city_group: Any, scenarios: Sequence[Any], reopen: Callable[[], object]
+    ) -> None:
         self.shared, self.answer = [city_group, *scenarios], dict[str, Evaluation]()
         super().__init__(opened, ("figures", "districts", "busy", "responses", "alternatives"), reopen)
         roads = None if opened.log is None else opened.log.settings.roads
@@ -50,20 +51,20 @@ class Workbench(Deployments):
         self.job = Job("Search thoroughly", tip, self.message, self._search)
         self.trust = Trust(self)
         self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar} | self.trust.refs
-        self._place(city_group, scenarios)
+        self._arrange_widgets(city_group, scenarios)
         self._begin(opened.settings)
 
-    def _place(self, city_group: Any, scenarios: Sequence[Any]) -> None:
+    def _arrange_widgets(self, city_group: Any, scenarios: Sequence[Any]) -> None:
         """Arrange the widgets: a column of controls, the map, the figures, and tabs below."""
         at = self.controls
         own = widgets.HTML("<b>Your deployment</b>")
         column = [
             city_group,
-            fold("Fleet", [at["units"], at["colocation"]]),
-            fold("Demand", [at["load"], at["capacity"]]),
-            fold("Objective", [at["objective"], at["threshold"], at["baseline"]]),
-            fold("Sites", [own, self.sites, at["pinned"], at["closed"]], opened=False),
-            fold("Model", [at["evaluator"]], opened=False),
+            group("Fleet", [at["units"], at["colocation"]]),
+            group("Demand", [at["load"], at["capacity"]]),
+            group("Objective", [at["objective"], at["threshold"], at["baseline"]]),
+            group("Sites", [own, self.sites, at["pinned"], at["closed"]], opened=False),
+            group("Model", [at["evaluator"]], opened=False),
         ]
         take = widgets.HBox([at["optimum"], at["p_median"], at["keep"]], layout={"flex_flow": "row wrap"})
         results = [self.outputs["figures"], self.message, take, self.job]
@@ -81,7 +82,7 @@ class Workbench(Deployments):
             "Day plan": self.trust.day,
             "Data and trust": self.trust.data,
         }
-        self.tabs = Tabs(sheets, guard(self.message, self._turn))
+        self.tabs = Tabs(sheets, guard(self.message, self._show_tab))
         self.refs["tabs"] = self.tabs.buttons
         self.children = [add_class(main, "emsopt-main"), self.tabs]
         self.disable(set())
@@ -118,7 +119,7 @@ class Workbench(Deployments):
         self.quiet = False
         if sites or self.today is not None:
             self.follows = follows
-            self.sites.take(sites or self.today or ())
+            self.sites.set_units(sites or self.today or ())
             self.follows = follows
         else:
             self.take(MEDIAN)
@@ -142,7 +143,7 @@ class Workbench(Deployments):
         self.tabs.buttons.value = saved.get("tab", self.tabs.shown)
 
     def _sites(self, names: Any) -> tuple[int, ...]:
-        """Return the sites with these names."""
+        """Return the indices of the sites with these names."""
         return tuple(self.city.sites_named(list(names)).tolist()) if len(names) else ()
 
     def respond(self) -> None:
@@ -163,19 +164,19 @@ class Workbench(Deployments):
             caption += f" {idle} of the units do not improve the p-median: their stations are arbitrary"
             caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
-        ordered = {name: answer[name] for name in ORDER if name in answer}
+        ordered = {name: answer[name] for name in COLUMN_ORDER if name in answer}
         interval = self.trust.interval_row(ordered, base)
         self.answer = answer
-        self.trust.record()
-        self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, interval=interval))
+        self.trust.store_recorded()
+        self.show(figures=_charts.figures_table(caption, ordered, at.threshold, baseline=base, interval=interval))
         self.view.show(city, answer)
         self._draw_tab()
         return self._remark(answer)
 
-    def _turn(self) -> None:
-        """Respond to the choice of a tab; the message stays."""
+    def _show_tab(self) -> None:
+        """Draw the tab that was chosen; the message stays."""
         self._draw_tab()
-        self.later()
+        self.keep_message()
 
     def _draw_tab(self) -> None:
         """Draw the tab that is shown; the others are drawn when they are chosen."""
@@ -184,11 +185,11 @@ class Workbench(Deployments):
             return
         base = self.base(answer)
         if tab == "Districts":
-            self.show(districts=_charts.districts(self.loaded, answer, base, self.longer_waits))
+            self.show(districts=_charts.district_table(self.loaded, answer, base, self.longer_waits))
         elif tab == "Utilisation":
-            self.show(busy=_charts.busy(answer))
+            self.show(busy=_charts.busy_table(answer))
         elif tab == "Response times":
-            self.show(responses=_charts.responses(answer, self.at.threshold))
+            self.show(responses=_charts.response_picture(answer, self.at.threshold))
         elif tab == "Alternatives":
             self.show(alternatives=self._alternatives(base, answer[base]))
 
@@ -196,15 +197,19 @@ class Workbench(Deployments):
         """Return the table of the best deployments, with gains over ``over``."""
         at, city, said = self.at, self.city, ""
         enumeration, (best, _, name) = self.solve(self.search_settings)[1], self.best()
-        if enumeration is None and best is not None and len(best) ** 2 * city.n_sites * city.n_atoms <= NEAR:
+        if (
+            enumeration is None
+            and best is not None
+            and len(best) ** 2 * city.n_sites * city.n_atoms <= MOST_TO_EVALUATE
+        ):
             enumeration, said = self.near(self.search_settings, best), f"Within one move of the {name}: "
         alike = self.evaluate(at.load, tuple(over.sites.tolist()), "approximate", at.capacity)
-        return _charts.alternatives(enumeration, at.count, at.threshold, (base, alike), said)
+        return _charts.alternatives_table(enumeration, at.count, at.threshold, (base, alike), said)
 
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""
         at, base = self.at, self.base(answer)
-        remarks = [self._too_few(answer.get(MEDIAN, answer["yours"]).loss_probability)]
+        remarks = [self._fleet_message(answer.get(MEDIAN, answer["yours"]).loss_probability)]
         if base != at.baseline and not {base, at.baseline} <= set(BEST):
             over = {"yours": "yours", "today": "today's"}.get(base, f"the {base}")
             remarks.append(f"There is no {at.baseline} yet, so gains are over {over}.")
@@ -217,9 +222,9 @@ class Workbench(Deployments):
             remarks.append(f"Your deployment has a unit at {', '.join(names[taken])}, which is closed.")
         return " ".join(filter(None, remarks))
 
-    def _too_few(self, lost: float) -> str:
+    def _fleet_message(self, lost: float) -> str:
         """Return a message if the fleet is too small for the load; ``lost`` is the share of calls lost."""
-        if lost <= MUCH_LOST:
+        if lost <= WARNING_LOSS:
             return ""
         needed = units_needed(self.loaded)
         said = f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}."
@@ -228,7 +233,7 @@ class Workbench(Deployments):
     # -- the search -------------------------------------------------------------------------------------------------
 
     def _search(self) -> Callable[[], str]:
-        """Return a function that makes a thorough search under the current settings."""
+        """Return a function that searches for the best deployment under the current settings and returns a message."""
         settings, model = self.search_settings, self.model
         objective = self.objective(settings)
         test = None if self.opened.log is None else self.trust.prepare_test()
@@ -237,9 +242,9 @@ class Workbench(Deployments):
             if test is not None:  # as the command does, which searches only where the test allows it
                 with suppress(InputError):
                     test()
-            name, best, how = search(objective, progress=self.job.tell)
-            self.job.tell(1, 1)
-            self._narrow(model, best)
+            name, best, how = search(objective, progress=self.job.show_progress)
+            self.job.show_progress(1, 1)
+            self._narrow_cells(model, best)
             self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
             self.respond()
             value_of, mine = self.objective(settings), self.sites.chosen
@@ -247,12 +252,12 @@ class Workbench(Deployments):
             gain = value_of(mine) - value if len(mine) == settings.units else np.nan
             said = f"Searched by the {how}. {_describe_result(value, gain, settings.metric)}"
             caution = self.trust.caution(settings.units)
-            return f"{said} {caution}" if caution else Done(said)
+            return f"{said} {caution}" if caution else Success(said)
 
         return work
 
-    def _narrow(self, model: Model | None, best: IntArray) -> None:
-        """Narrow the cells of a log until today's gain no longer depends on them, as the command does."""
+    def _narrow_cells(self, model: Model | None, best: IntArray) -> None:
+        """Narrow the cells of a log until the gain of ``best`` over today's deployment no longer depends on them."""
         if model is None or model.today is None or (finer := refine(model, (model.today, best))) is model:
             return
         about = {**self.opened.about, "cell_km": finer.demand.cell_km}
@@ -273,7 +278,7 @@ class Workbench(Deployments):
 
 
 def _describe_result(value: float, gain: float, metric: Any) -> str:
-    """Describe the result of a search, with its ``gain`` over the user's deployment (NaN if of another size)."""
+    """Describe the best ``value`` of a search and its ``gain`` over the user's deployment, NaN if of another size."""
     unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
     text = f"The best has {scale * value:.2f}{unit}"
     if abs(gain) < 1e-9:

@@ -1,8 +1,7 @@
 """The tabs "day plan" and "data and trust": plan the hours of the day, test the model, assess gains.
 
 Findings are kept as results of the project: sentences and tables, without single calls. Tests and comparisons need the
-log, which a project does not hold; their results stay when the project is opened again. The steps are those of
-`emsopt.planning.advise`.
+log, which a project does not hold; their results stay when the project is opened again.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from ipywidgets import HTML, HBox
 
-from ..calls.recorded import in_words, recorded_responses
+from ..calls.recorded import late_sentences, recorded_responses
 from ..errors import InputError
 from ..planning import Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
-from ._charts import signed
+from ._charts import format_signed
 from ._deployments import BEST
 from ._uploads import in_controls
-from ._widgets import Done, Job, Message, download, lines
+from ._widgets import Job, Message, Success, download, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,19 +35,19 @@ NO_LOG = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
     "in a project."
 )
-ON_DATA = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
-FIRST = ("comparison", "back_test", "recorded")  # shown before all others
+DATA_RESULTS = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
+LEADING = ("comparison", "back_test", "recorded")  # shown before all others
 
 
 class Trust:
     """Back-tests, comparisons and plans from the log of a city, and their results.
 
-    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`; ``day`` and ``data``
-    are the content of the two tabs, and ``link`` leads to the page of the back-test.
+    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`, in minutes or shares.
+    ``day`` and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
     """
 
     def __init__(self, bench: Deployments) -> None:
-        self.bench, self.results = bench, [_with_controls(result) for result in bench.opened.results]
+        self.bench, self.results = bench, [_name_controls(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, BackTest | InputError | None] = None, None
@@ -80,24 +79,24 @@ class Trust:
 
     def show(self) -> None:
         """Show all results: findings on the left, the sources of the city on the right."""
-        about = _charts.in_one_line(self.bench.opened.about)
+        about = _charts.join_values(self.bench.opened.about)
         made = lines(
             self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
         )
         told = {result.kind: result for result in self.results}
         self.plan.value = _charts.results_html(filter(None, [told.pop("plan", None)]))
-        data = made + _charts.results_html(told.pop(kind) for kind in ON_DATA if kind in told)
-        found = _charts.results_html(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
+        data = made + _charts.results_html(told.pop(kind) for kind in DATA_RESULTS if kind in told)
+        found = _charts.results_html(sorted(told.values(), key=lambda each: (*LEADING, each.kind).index(each.kind)))
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
         self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
     def store(self, result: Result) -> None:
-        """Keep a result in place of an earlier one of its kind."""
-        self.results = [each for each in self.results if each.kind != result.kind] + [_with_controls(result)]
+        """Store and show a result, which replaces an earlier one of its kind."""
+        self.results = [each for each in self.results if each.kind != result.kind] + [_name_controls(result)]
         self.show()
 
-    def record(self) -> None:
-        """Compare today's recorded and modelled responses, if there is a log and this was not done before."""
+    def store_recorded(self) -> None:
+        """Store the comparison of today's recorded and modelled responses, once per settings, if there is a log."""
         bench, at = self.bench, self.bench.at
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
         if settings == self.recorded_for or model is None or today is None or model.recorded is None:
@@ -110,7 +109,7 @@ class Trust:
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
         table = advice.recorded_texts(steps.compare_recorded(model, {"today": e}, at.threshold))
-        self.store(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
+        self.store(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
@@ -119,7 +118,7 @@ class Trust:
         return at.load, at.capacity, self.bench.metric, *sites
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return title and cells of the row with the intervals of the gains; None if nothing was compared.
+        """Return title and cells of the row with intervals of gains over ``base``; None if nothing was compared.
 
         The mean over the drawn cities is added if the gain in the figures lies outside the interval.
         """
@@ -130,51 +129,51 @@ class Trust:
             if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
                 mean, low, high = (scale * value for value in gain)
                 shown = scale * steps.gain_of(self.bench.city, self.bench.metric, answer[base], e)
-                cells[name] = f"{signed(low, 2)} to {signed(high, 2)}"
-                cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
+                cells[name] = f"{format_signed(low, 2)} to {format_signed(high, 2)}"
+                cells[name] += "" if low <= shown <= high else f", mean {format_signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
     def model(self) -> Model:
-        """Return the log with its calibration; raise if there is none."""
+        """Return the model of the log under the current settings; raise if there is no log."""
         if (model := self.bench.model) is None:
             raise InputError(NO_LOG)
         return model
 
-    def test_of(self, model: Model) -> BackTest | InputError:
+    def back_test_of(self, model: Model) -> BackTest | InputError:
         """Return the back-test of a model, or the error that says why there is none; the last one is cached."""
-        if self.last_test[0] != _tested(model):
-            self.last_test = _tested(model), steps.try_back_test(model)
+        if self.last_test[0] != _test_key(model):
+            self.last_test = _test_key(model), steps.try_back_test(model)
         assert self.last_test[1] is not None
         return self.last_test[1]
 
     def caution(self, units: int) -> str:
-        """Return why a deployment of ``units`` units is no advice; empty if nothing is known against it."""
+        """Return a text on why the log does not allow advice on ``units`` units; empty if it does or is unknown."""
         if (model := self.bench.model) is None:
             return ""
-        tested = self.last_test[1] if self.last_test[0] == _tested(model) else None
+        tested = self.last_test[1] if self.last_test[0] == _test_key(model) else None
         why = steps.reasons_against(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
-        """Return a function that calibrates with the first days, predicts the last ones, and keeps the comparison."""
+        """Return a function that calibrates with the first days, predicts the last ones, and stores the comparison."""
         model = self.model()
 
         def work() -> str:
-            report = self.test_of(model)
+            report = self.back_test_of(model)
             if isinstance(report, InputError):
                 raise report
             title = f"Back-test: the last {model.settings.hold_out} days predicted from the others"
             title += f" ({report.calls:,} calls)"
             self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
-            return Done(report.verdict[0]) if report.usable("mean") else report.verdict[0]
+            return Success(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
-        """Return a function that compares the deployments shown, and keeps the gains and the result in words."""
+        """Return a function that compares the deployments shown, and stores the gains and a result in words."""
         bench, model, load = self.bench, self.model(), self.bench.at.load
         answer = bench.compute()
         base = bench.base(answer)
@@ -188,7 +187,7 @@ class Trust:
         keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
 
         def work() -> str:
-            found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].tell)
+            found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].show_progress)
             table = found.to_frame().astype(float)
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
@@ -201,12 +200,12 @@ class Trust:
             self.store(Result("comparison", title, found.sentences, table, (note,)))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
-            return Done(f"Compared: {said}")
+            return Success(f"Compared: {said}")
 
         return work
 
     def prepare_plan(self) -> Callable[[], str]:
-        """Return a function that plans the day under the current settings, if the log's test allows it."""
+        """Return a function that plans the day under the current settings; it raises if the back-test refuses that."""
         bench, model, rates = self.bench, self.bench.model, self.bench.opened.by_hour
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
@@ -217,31 +216,31 @@ class Trust:
         settings = Settings(metric=now.metric, capacity=now.capacity) if model is None else model.settings
         given = space.city, space, bench.at.moves, rates, settings
         if space.units >= steps.MANY_UNITS:
-            bench.message.say(
+            bench.message.show(
                 f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
                 "the day. Cancel ends it after the hour that is searched."
             )
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(model, self.test_of(model), space.units)
-            plan = steps.plan_day(*given, model=model, load=now.load, progress=self.jobs["plan"].tell)
+                steps.stop_if_not_allowed(model, self.back_test_of(model), space.units)
+            plan = steps.plan_day(*given, model=model, load=now.load, progress=self.jobs["plan"].show_progress)
             sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
             self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
-                return Done("Planned the day: see the tab Day plan.")
-            return Done(plan.verdict) if plan.held_out.worth_it else plan.verdict
+                return Success("Planned the day: see the tab Day plan.")
+            return Success(plan.verdict) if plan.held_out.worth_it else plan.verdict
 
         return work
 
 
-def _tested(model: Model) -> tuple[Any, ...]:
-    """Return what the back-test of a model depends on: days held out and today's deployment."""
+def _test_key(model: Model) -> tuple[Any, ...]:
+    """Return the settings on which the back-test of a model depends: days held out and today's deployment."""
     return model.settings.hold_out, None if model.today is None else tuple(model.today.tolist())
 
 
-def _with_controls(result: Result) -> Result:
-    """Return a result whose sentences name the page's controls."""
+def _name_controls(result: Result) -> Result:
+    """Return a result with the page's controls in place of Python arguments in its sentences."""
     return replace(result, said=tuple(map(in_controls, result.said)))

@@ -32,7 +32,7 @@ from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
 from ..planning.settings import OPTIONS, name_station_columns
 from ..roads import RoadNetwork
-from ._widgets import button, control, fold, lines
+from ._widgets import button, control, group, lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,12 +44,12 @@ NAME = "Your city"  # if the files do not name the city
 MOST_MB = 200  # all files together
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
-WANTED = (
+EXPECTED_FILES = (
     f"Choose either {tables.CITY}, {tables.ATOMS} and {tables.SITES}, as City.save writes them, or a log of calls and "
     "a table of stations."
 )
 # Options of `read_calls` and `read_stations`, besides ``crs``: those of the command, with the same defaults.
-READING = {"columns": None, "station_columns": None, "time_zone": None, "time_format": None, "where": None,
+READ_OPTIONS = {"columns": None, "station_columns": None, "time_zone": None, "time_format": None, "where": None,
            "on_bad": "leave out"}  # fmt: skip
 Uploads = Sequence[Mapping[str, Any]]
 ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
@@ -61,21 +61,21 @@ HINT = (
     f"most {MOST_MB} MB together. Their content tells which is which."
 )
 AUTO = "as the files say"
-START = {name: format(getattr(Settings, name), "g" if name in ("detour", "reach_km") else "")
+FIELD_DEFAULTS = {name: format(getattr(Settings, name), "g" if name in ("detour", "reach_km") else "")
          for name in ("detour", "reach_km", "others", "dispatch")} | {"name": NAME}  # fmt: skip
-TICKS = {
+CHECKBOXES = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
     "refuse_bad": ("Refuse unreadable rows", "Else a log is read without the rows that cannot be read"),
 }
-GROUPS = {
+FIELD_GROUPS = {
     "Times": ("speed_kmh", "detour", "turnout_times", "service_times"),
     "Calls": ("cell_km", "reach_km", "hours", "weekdays", "area_name", "dispatch", "drop_repeats", "skip_empty_days"),
     "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "others", "refuse_bad"),
     "Today and name": ("today", "name"),
 }
 # Python arguments in messages, and the controls of the page that set them.
-WORDS = {name: option.label for name, option in OPTIONS.items() if name != "name"} | {
+CONTROL_NAMES = {name: option.label for name, option in OPTIONS.items() if name != "name"} | {
     "key": "Name of areas",
     "areas": "a file of areas",
     "roads": "a file of roads",
@@ -91,19 +91,19 @@ WORDS = {name: option.label for name, option in OPTIONS.items() if name != "name
     "homes": "a column 'station' of the log",
     "hold_out": "Days held out",
     "capacity": "the choice All busy: calls are lost",
-    "empty_days": f"the tick {TICKS['skip_empty_days'][0]}",
-    "on_bad": f"the tick {TICKS['refuse_bad'][0]}",
+    "empty_days": f"the tick {CHECKBOXES['skip_empty_days'][0]}",
+    "on_bad": f"the tick {CHECKBOXES['refuse_bad'][0]}",
     "accept_findings": "the command's --accept-findings",
-    "without_repeats()": f"the tick {TICKS['drop_repeats'][0]}",
+    "without_repeats()": f"the tick {CHECKBOXES['drop_repeats'][0]}",
     "between()": "a shorter log",
 }
 
 
 class Files(AnyWidget):
-    """A button to choose files. The page sends them in pieces, so that no server refuses them.
+    """A button to choose files, which the page sends in pieces, as servers may refuse large messages.
 
-    ``value`` has the name, size and content of each file, as dicts, once all have arrived; ``count`` is how many. The
-    content of files that are too large together stays on the visitor's computer: `check_size` refuses them.
+    ``value`` has the name, size and content of each file, as dicts, once all have arrived; ``count`` is their number.
+    The content of files that are too large together is not sent: `check_size` refuses them.
     """
 
     _esm = Path(__file__).with_name("files.js")
@@ -117,7 +117,7 @@ class Files(AnyWidget):
         self.on_msg(self._take)
 
     def _take(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
-        """Begin or end with the files that were chosen, or add a piece to one; then let the page send the next."""
+        """Handle a message of the page: the list of chosen files, a piece of one, or the end; then ask for the next."""
         try:
             if "files" in message:
                 self.value, self._files = (), [file | {"content": BytesIO()} for file in message["files"]]
@@ -131,10 +131,10 @@ class Files(AnyWidget):
             self.send({})
 
 
-class OwnCity(VBox):
-    """The form: buttons and fields by name in ``controls``.
+class CityForm(VBox):
+    """The form for files and options; ``controls`` has its buttons and fields by name.
 
-    ``read`` is called when the user has chosen files, and ``again`` to read the last files with other options.
+    ``read`` is called to read the chosen files, and ``again`` to read the last files with other options.
     """
 
     def __init__(self, read: Callable[[], object], again: Callable[[], object]) -> None:
@@ -147,18 +147,20 @@ class OwnCity(VBox):
         }
         self.controls["files"].action = lambda: check_size(self.controls["files"].value)
         for name, option in OPTIONS.items():
-            given: dict[str, Any] = {"action": _later, "placeholder": "" if name in START else AUTO}
-            self.controls[name] = control(Text, START.get(name, ""), option.label, option.help, **given)
-        for name, (label, tip) in TICKS.items():
-            self.controls[name] = control(Checkbox, False, label, tip, action=_later, indent=False)
-        groups = [fold(title, [self.controls[name] for name in names], opened=False) for title, names in GROUPS.items()]
+            given: dict[str, Any] = {"action": _do_nothing, "placeholder": "" if name in FIELD_DEFAULTS else AUTO}
+            self.controls[name] = control(Text, FIELD_DEFAULTS.get(name, ""), option.label, option.help, **given)
+        for name, (label, tip) in CHECKBOXES.items():
+            self.controls[name] = control(Checkbox, False, label, tip, action=_do_nothing, indent=False)
+        groups = [
+            group(title, [self.controls[name] for name in names], opened=False) for title, names in FIELD_GROUPS.items()
+        ]
         first = [HTML(lines(HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:
         """Return the options of `city_from_uploads`, without those that are empty; errors name the field."""
         found: dict[str, Any] = {"name": NAME}
-        tick = {name: self.controls[name].value for name in TICKS}
+        tick = {name: self.controls[name].value for name in CHECKBOXES}
         for name, option in OPTIONS.items():
             text = self.controls[name].value.strip()
             parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -170,8 +172,8 @@ class OwnCity(VBox):
             "empty_days": "missing" if tick["skip_empty_days"] else "counted",
         }
 
-    def tell(self, opened: Opened) -> None:
-        """Show in empty fields the values found in the files."""
+    def show_found(self, opened: OpenedCity) -> None:
+        """Show values found in the files as placeholders of the fields."""
         city, about, log = opened.city, opened.about, opened.log
         found = {"turnout_times": f"{city.turnout_times.mean():.2f}", "service_times": f"{city.mean_service_time:.1f}"}
         if log is not None:
@@ -184,19 +186,19 @@ class OwnCity(VBox):
             self.controls[name].placeholder = text
 
 
-def _later() -> None:
+def _do_nothing() -> None:
     """Do nothing: fields are read when a button is pressed."""
 
 
 def in_controls(text: object) -> str:
     """Return a message, or that of an error, with the page's controls in place of arguments."""
-    return Message.of(text).by(_control, WORDS)
+    return Message.of(text).by(_control, CONTROL_NAMES)
 
 
 def _control(argument: Argument) -> str:
     """Return the name of the control that sets an argument, for a sentence, and the value to write there."""
     name, value = argument
-    word = WORDS.get(name)
+    word = CONTROL_NAMES.get(name)
     if word is None:
         return str(argument)
     field = word if word.startswith(("a ", "the ")) else f"the field {word}"
@@ -210,13 +212,13 @@ def _control(argument: Argument) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """A city that was opened.
+class OpenedCity:
+    """A city with what the dashboard needs to show it.
 
-    ``units`` is the fleet size to begin with, ``today`` the site of each of today's units, ``about`` how the city was
-    made (columns of the table of scenarios), ``results`` what was checked and calibrated, ``by_hour`` the calls per
-    hour of each atom at each hour of the day, shape (24, M), ``log`` the model of a log, which is never saved,
-    ``settings`` those to begin with, as `Workbench.state` returns them, and ``said`` what was read and assumed.
+    ``units`` is the initial fleet size, ``today`` the site of each of today's units, ``about`` the origin of the city
+    (columns of the table of scenarios), ``results`` those of checks and calibration, ``by_hour`` the calls per hour of
+    each atom at each hour of the day, shape (24, M), ``log`` the model of a log, which is never saved, ``settings`` the
+    initial ones, as `Workbench.state` returns them, and ``said`` sentences on what was read and assumed.
     """
 
     city: City
@@ -238,7 +240,7 @@ class Opened:
             vars(self)["by_hour"] = np.ascontiguousarray(self.by_hour)
 
     @classmethod
-    def of(cls, project: Project) -> Opened:
+    def of(cls, project: Project) -> OpenedCity:
         """Return the city of a project with its settings and results."""
         settings = project.settings
         units = settings.get("units", 1)
@@ -252,26 +254,26 @@ class Opened:
         )
 
 
-def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
+def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
     """Return the city that uploaded files describe, with today's units, notes and settings.
 
     Each upload has ``name``, ``size`` and ``content`` (bytes), as `Files` has them. They are the files of a city; or
     logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. They are
-    recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in `READING`,
-    and fields of `emsopt.planning.Settings`. Errors name file and row.
+    recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in
+    `READ_OPTIONS`, and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
     files = _by_name(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
         city = _from_folder({file.name: file.content for file in files})
-        return Opened(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
-    reading = {name: options.pop(name, start) for name, start in READING.items()} | {"crs": options.get("crs")}
-    calls, stations, found = _sort(files, reading)
+        return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
+    reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
+    calls, stations, found = _read(files, reading)
     _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
-    for what, read in FURTHER.items():
+    for what, read in OTHER_FILES.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
     model = build(calls, stations, Settings(**options))
     _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
-    return opened(model, files="; ".join(f"{what}: {_names(kept)}" for what, kept in found.items() if kept))
+    return city_of_model(model, files="; ".join(f"{what}: {_names(kept)}" for what, kept in found.items() if kept))
 
 
 def check_size(uploads: Uploads) -> None:
@@ -295,12 +297,12 @@ def base_name(upload: Mapping[str, Any]) -> str:
 
 
 def _by_name(uploads: Uploads) -> list[Upload]:
-    """Return the files by their base names; raise if there are none or two share a name."""
+    """Return the uploaded files, with names without folders; raise if there are none or two have the same name."""
     check_size(uploads)
     files = [Upload(base_name(upload), bytes(upload["content"])) for upload in uploads]
     files = [file for file in files if not file.name.startswith("._")]
     if not files:
-        raise InputError(f"no files have arrived yet. {WANTED}")
+        raise InputError(f"no files have arrived yet. {EXPECTED_FILES}")
     if twice := _validate.first_repeated(file.name.lower() for file in files):
         raise InputError(
             f"{twice} is chosen twice (upper and lower case are not distinguished). Choose each file once."
@@ -330,20 +332,20 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 # -- which file is which ------------------------------------------------------------------------------------------
 
 
-def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
+def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
     """Return the log, the table of stations, and all files by kind of content."""
     if len(files) < 2:
         raise InputError(
             f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
-            f"{WANTED}"
+            f"{EXPECTED_FILES}"
         )
     how = dict(reading)
     columns = how.pop("station_columns")
-    kinds = ("calls", "stations", *FURTHER, "odd")
+    kinds = ("calls", "stations", *OTHER_FILES, "odd")
     found: dict[str, list[Upload]] = {kind: [] for kind in kinds}
     rest: list[Upload] = []
     for file in files:
-        found.get(_kind(file), rest).append(file)
+        found.get(_kind_of(file), rest).append(file)
     logs, place, stations, others = _logs_and_stations(rest, how, columns)
     for file in others:
         found["travel times" if _is_matrix(file) else "odd"].append(file)
@@ -353,18 +355,18 @@ def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
 
 
 def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
-    """Raise if files are missing, given twice or ``odd``; the errors of odd files say why they are no logs."""
+    """Raise if files are missing, given twice or of no known kind (``odd``, with errors of reading them as logs)."""
     logs = found["calls"]
-    if odd or not (logs and found["stations"]) or any(found[what][1:] for what in FURTHER):
-        said = f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}"
+    if odd or not (logs and found["stations"]) or any(found[what][1:] for what in OTHER_FILES):
+        said = f"it is not clear what each file holds; got {_names(files)[:200]}. {EXPECTED_FILES}"
         first = [(f" {file.name} is no log, because ", *Message.of(error).parts) for file, error in odd.items()][:1]
         raise InputError(Message(said, *chain(*first)))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
 
 
-def _kind(file: Upload) -> str:
-    """Return "roads" or "areas", judged by a file's ending or its polygons, else ""."""
+def _kind_of(file: Upload) -> str:
+    """Return "roads" or "areas" if a file's ending or polygons show it to be one of these, else ""."""
     name = file.name.lower()
     if name.endswith(ROADS):
         return "roads"
@@ -380,7 +382,7 @@ def _logs_and_stations(
     """
     logs, no_logs = _read_all(files, partial(read_calls, **reading))
     stations, no_stations = _read_all(files, partial(read_stations, columns=columns, crs=reading["crs"]))
-    place = _the_stations(logs, stations)
+    place = _find_stations(logs, stations)
     logs.pop(place, None)
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
     if others and not (logs and place):
@@ -401,7 +403,7 @@ def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[An
     return found, errors
 
 
-def _the_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
+def _find_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
     """Return the file that has the stations, if any. It may read as a log too, as stations may have dates."""
     likely = [file for file in stations if file not in logs]
     if not likely and len(logs) > 1:
@@ -440,7 +442,7 @@ def _read_roads(file: Upload) -> RoadNetwork:
             raise InputError(Message(*parts)) from error
 
 
-FURTHER: dict[str, Callable[[Upload], Any]] = {  # files besides logs and stations, and how they are read
+OTHER_FILES: dict[str, Callable[[Upload], Any]] = {  # files besides logs and stations, and how they are read
     "areas": lambda file: file,
     "roads": _read_roads,
     "travel times": lambda file: formats.read_csv(file, labelled=True),
@@ -450,8 +452,8 @@ FURTHER: dict[str, Callable[[Upload], Any]] = {  # files besides logs and statio
 # -- from files to a city -----------------------------------------------------------------------------------------
 
 
-def opened(model: Model, **about: Any) -> Opened:
-    """Return the city of a log as an `Opened`, with how it was made."""
+def city_of_model(model: Model, **about: Any) -> OpenedCity:
+    """Return the city of a model as an `OpenedCity`, with its settings in ``about``."""
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
     about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}
@@ -464,7 +466,7 @@ def opened(model: Model, **about: Any) -> Opened:
     units, known = model.fleet[0], None if today is None else tuple(today.tolist())
     units = units if known else min(units, city.n_sites)
     said = (*model.read[1:], *model.assumed)
-    return Opened(city, units, known, about, _results(model), model.rates_by_hour, model, said=said)
+    return OpenedCity(city, units, known, about, _results(model), model.rates_by_hour, model, said=said)
 
 
 def _text(value: Any) -> Any:
@@ -472,7 +474,7 @@ def _text(value: Any) -> Any:
 
 
 def _results(model: Model) -> list[Result]:
-    """Return results on the data: the checks, the roles of the columns, and the calibration."""
+    """Return the results of checks, with the roles of columns, and of the calibration, if there is one."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
     said = [model.read[0], f"Columns: {taken}."]

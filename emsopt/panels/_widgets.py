@@ -1,7 +1,4 @@
-"""Building blocks of the panels: inputs, work in the background, messages, tables and pictures as HTML.
-
-Figures and maps are shown in HTML widgets. Output widgets would flicker, and tests could read them only in a browser.
-"""
+"""Building blocks of the panels: inputs, work in the background, messages, tables and pictures as HTML."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
-UNTOLD = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
+LEAST_ESTIMATED_S = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
@@ -57,7 +54,7 @@ def control(
     action: Callable[[], object] | None = None,
     **options: Any,
 ) -> Any:
-    """Make an input of a kind of ipywidgets for a panel's dict of controls.
+    """Return an input of the ipywidgets class ``kind`` for a panel's dict of controls.
 
     ``limits`` are its lowest value, highest value and, optionally, step; those of a `FloatLogSlider` are exponents of
     ten. ``action`` is called without arguments after a change; the default is `Panel.respond`.
@@ -72,7 +69,7 @@ def control(
 
 
 def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = False) -> Any:
-    """Make a button for a panel's dict of controls. A slow button is disabled while the panel is busy."""
+    """Return a button for a panel's dict of controls; a ``slow`` one is disabled while the panel computes."""
     layout, style = {"width": "auto", "min_width": "9em"}, "primary" if slow else ""
     made = widgets.Button(description=label, tooltip=tip, button_style=style, layout=layout)
     made.action, made.slow = action, slow
@@ -80,10 +77,7 @@ def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = F
 
 
 def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
-    """Make the input for a seed.
-
-    ``rng`` is the initial value, or a generator from which it is drawn; None draws it from a new generator.
-    """
+    """Return the input for a seed; its initial value is ``rng`` or, for a generator or None, drawn at random."""
     if _validate.is_real(rng):
         seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
     else:
@@ -92,7 +86,7 @@ def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -
 
 
 class SiteInputs(widgets.GridBox):
-    """One input per site, in a grid, as ``fields``: a checkbox, or a number where sites may hold several units.
+    """A grid of one input per site, ``fields``: checkboxes, or numbers of units if some site may hold several.
 
     ``changed`` is called after a change, and only once if several inputs change together. ``kept`` and ``room`` are the
     minimum and maximum number of units at each site; by default 0 and 1.
@@ -129,7 +123,7 @@ class SiteInputs(widgets.GridBox):
         """The deployment entered: one site index per unit, in ascending order."""
         return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
 
-    def take(self, sites: Iterable[int]) -> None:
+    def set_units(self, sites: Iterable[int]) -> None:
         """Place one unit for each index in ``sites``, and remove all others except those that a site must keep."""
         counts = np.bincount(np.array([*sites], dtype=int), minlength=len(self.fields))
         self._quiet = True
@@ -140,31 +134,30 @@ class SiteInputs(widgets.GridBox):
             self._quiet = False
         self._changed()
 
-    def press(self, places: Sequence[int], left: int = 0) -> None:
-        """Add a unit at one of these sites, or take all their units away.
+    def toggle(self, places: Sequence[int], left: int = 0) -> None:
+        """Add a unit at one of these sites, or remove all their units.
 
-        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``left``,
-        the number of units not placed yet, is above 0, or if the sites are empty. If no unit would be left, nothing
-        changes: there would be no deployment to show.
+        With checkboxes, a unit is added if a site is empty. Where sites hold several units, one is added if a site is
+        empty, or if units are ``left`` to place. If no unit of any site would remain, nothing changes.
         """
         chosen = self.chosen
         few = min(places, key=chosen.count)
         several = not isinstance(self.fields[few], widgets.Checkbox)
         if chosen.count(few) == 0 or (several and left > 0 and chosen.count(few) < self.fields[few].max):
-            self.take([*chosen, few])
+            self.set_units([*chosen, few])
         elif kept := [site for site in chosen if site not in places]:
-            self.take(kept)
+            self.set_units(kept)
 
 
 class Bar(widgets.FloatProgress):
-    """A progress bar that is visible inside a ``with`` statement only, with an estimate of the remaining time."""
+    """A progress bar, visible only within a ``with`` statement, that estimates the remaining time."""
 
     def __init__(self, label: str) -> None:
         self.label, self.since, self.share = label, monotonic(), 0.0
         style = {"description_width": "initial"}
         super().__init__(value=0.0, min=0.0, max=1.0, description=label, style=style, layout={"visibility": "hidden"})
 
-    def tell(self, done: int, total: int) -> None:
+    def show_progress(self, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` steps are done, and after a while the remaining time."""
         share, passed = done / max(total, 1), monotonic() - self.since
         if share < self.share:  # another part of the work has begun
@@ -172,7 +165,7 @@ class Bar(widgets.FloatProgress):
         self.value = self.share = share
         left = passed * (1 / share - 1) if share else 0.0
         told = f"{left / 60:.0f} min" if left > 90 else f"{5 * np.ceil(left / 5):.0f} s"
-        self.description = f"{self.label}, about {told} left" if passed > UNTOLD and left else self.label
+        self.description = f"{self.label}, about {told} left" if passed > LEAST_ESTIMATED_S and left else self.label
 
     def __enter__(self) -> None:
         self.since, self.share, self.value, self.description = monotonic(), 0.0, 0.0, self.label
@@ -189,8 +182,8 @@ class _Cancelled(BaseException):
 class Job(widgets.HBox):
     """A button that starts work in a background thread, a button that cancels it, and a progress bar.
 
-    A second piece of work cannot start before the first has ended. ``prepare`` is called in the panel's thread and
-    returns the work, a function without arguments, which must call `tell` often and may return a text for ``message``.
+    Work cannot start again before it has ended. ``prepare`` is called in the panel's thread and returns the work, a
+    function without arguments, which must call `show_progress` often and may return a text for ``message``.
     """
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
@@ -202,7 +195,7 @@ class Job(widgets.HBox):
         super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
     def _begin(self) -> None:
-        """Start the work, unless earlier work is still running."""
+        """Start the work, unless it is running."""
         if self._thread.is_alive():
             return
         work = self.start.action()
@@ -214,24 +207,24 @@ class Job(widgets.HBox):
         self._thread.start()
 
     def _run(self, work: Callable[[], object]) -> object:
-        """Do the work; return a text on how it ended."""
+        """Do the work in the thread of the job; return its message, or one that it was cancelled."""
         try:
             with self.bar:
-                _give_way()
+                _lower_priority()
                 return work()
         except _Cancelled:
             return "Cancelled. The previous result stays."
         finally:
             self.start.disabled, self.cancel.disabled = False, True
 
-    def tell(self, done: int, total: int) -> None:
+    def show_progress(self, done: int, total: int) -> None:
         """Show how much of the work is done; raise, which ends the work, if it was cancelled."""
         if self._stop.is_set():
             raise _Cancelled
-        self.bar.tell(done, total)
+        self.bar.show_progress(done, total)
 
     def stop(self) -> None:
-        """Ask the work to end, which it does when it next calls `tell`."""
+        """Ask the work to end, which it does when it next calls `show_progress`."""
         self._stop.set()
         self.cancel.disabled, self.bar.description = True, "Cancelling after this step"
 
@@ -241,11 +234,8 @@ class Job(widgets.HBox):
             self._thread.join(seconds)
 
 
-def _give_way() -> None:
-    """Lower the priority of this thread and of those it starts, so that panels stay responsive.
-
-    Outside Linux this does nothing, because single threads have no priority there.
-    """
+def _lower_priority() -> None:
+    """On Linux, lower the priority of this thread and of those it starts, so that panels stay responsive."""
     if sys.platform == "linux":
         with suppress(OSError):  # a container may forbid it
             here = get_native_id()
@@ -255,8 +245,8 @@ def _give_way() -> None:
 # -- groups and tabs ----------------------------------------------------------------------------------------------
 
 
-def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
-    """Return a group of widgets below a button that shows and hides them, without asking the kernel."""
+def group(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
+    """Return a group of widgets below a button that shows and hides them in the browser."""
     head = widgets.ToggleButton(opened, description=title, tooltip=f"Show or hide: {title}")
     body = add_class(widgets.VBox(children), "emsopt-body")
     head.add_class("emsopt-head")
@@ -274,8 +264,8 @@ class Tabs(widgets.VBox):
         self.sheets = [add_class(widgets.VBox(content), "emsopt-sheet") for content in sheets.values()]
         super().__init__([self.buttons, *self.sheets])
         self.add_class("emsopt-tabs")
-        self._turn()
-        self.buttons.observe(self._turn, "index")
+        self._show_sheet()
+        self.buttons.observe(self._show_sheet, "index")
         self.buttons.observe(lambda _: chosen(), "index")
 
     @property
@@ -283,7 +273,7 @@ class Tabs(widgets.VBox):
         """The title of the sheet shown."""
         return str(self.buttons.value)
 
-    def _turn(self, _: object = None) -> None:
+    def _show_sheet(self, _: object = None) -> None:
         for k, sheet in enumerate(self.sheets):
             sheet.layout.display = "" if k == self.buttons.index else "none"
 
@@ -298,36 +288,36 @@ def add_class(widget: Any, *names: str) -> Any:
 # -- messages -----------------------------------------------------------------------------------------------------
 
 
-class Done(str):
-    """A message about success, which does not look like a warning."""
+class Success(str):
+    """A message about success, which `Message.show` shows in another colour than warnings."""
 
 
-LOOKS = {
+MESSAGE_STYLES = {
     True: "border-left:4px solid #1a7f37;background:#e9f6ec",
     False: "border-left:4px solid #b35900;background:#fff4e5",
 }
 
 
 class Message(widgets.HTML):
-    """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
+    """A line for errors, remarks and success (`Success`), which screen readers announce.
 
-    ``times`` counts the calls of `say`; ``words`` may replace names of arguments in errors by those of the page.
+    ``times`` counts the calls of `show`; ``words`` converts errors to text, with names of controls for arguments.
     """
 
     def __init__(self, words: Callable[[object], str] = str) -> None:
         super().__init__()
         self.times, self.words = 0, words
 
-    def say(self, text: str = "") -> None:
+    def show(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
-        style = f"padding:0.3em 0.7em;{LOOKS[isinstance(text, Done)]};color:#222;max-width:56em"
+        style = f"padding:0.3em 0.7em;{MESSAGE_STYLES[isinstance(text, Success)]};color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
 
-def complaint(error: Exception, words: Callable[[object], str] = str) -> str:
-    """Return the message for an error, after ``words``. An error other than EmsoptError is logged, with traceback."""
+def explain(error: Exception, words: Callable[[object], str] = str) -> str:
+    """Return the message for an error, as text by ``words``; other errors than EmsoptError are logged."""
     if isinstance(error, EmsoptError):
         text = words(error)  # a leading name, such as calls.csv, is not capitalised
         return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
@@ -345,9 +335,8 @@ def guard(
 ) -> Callable[..., None]:
     """Return a widget callback that calls ``action`` and shows its outcome in ``message``.
 
-    If ``action`` returns a text, the message shows it. If ``action`` raises, the message shows the error, and
-    ``otherwise`` is called to remove outdated results. If ``action`` returns nothing, the message becomes empty, unless
-    ``action`` itself changed it.
+    A text that it returns is shown. If it raises, the error is shown, and ``otherwise`` is called to remove outdated
+    results. If it returns nothing, the message becomes empty, unless ``action`` itself changed it.
     """
 
     def callback(_: object = None) -> None:
@@ -356,10 +345,10 @@ def guard(
             remark = action() or ""
             remark = remark if isinstance(remark, str) else str(remark)
         except Exception as error:  # noqa: BLE001 - the panel shows every error
-            remark = complaint(error, message.words)
+            remark = explain(error, message.words)
             guard(message, otherwise)()
         if remark or message.times == before:
-            message.say(remark)
+            message.show(remark)
 
     return callback
 
@@ -397,10 +386,7 @@ def lines(*texts: str) -> str:
 
 
 def png(draw: Callable[[Any], object], dpi: int, about: str = "") -> bytes:
-    """Return the picture that ``draw`` makes in an empty figure as PNG; the file describes itself by ``about``.
-
-    Dollar signs in names do not start formulas.
-    """
+    """Return the picture that ``draw`` makes in an empty figure as PNG, with ``about`` as its description."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

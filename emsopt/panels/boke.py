@@ -1,8 +1,7 @@
 """The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
 BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Whenever a
-control changes, the method is rebuilt from the observed values, so BOKE+ chooses its next point again; the same
-controls and seed give the same choice.
+control changes, the method is rebuilt from the observed values; the same controls and seed give the same next point.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from ._widgets import control, image, table
 if TYPE_CHECKING:
     from ..errors._types import FloatArray, Rng
 
-FIRST, MOST = 5, 60  # number of initial points, and largest number of points
+N_INITIAL, MOST_POINTS = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
 EXPLANATION = (
     "Top: the regression with its band, and the points. Middle: the density of the points. Bottom: the acquisition "
@@ -63,17 +62,11 @@ def boke_panel(*, rng: Rng = None) -> Panel:
         maximises the upper bound), ``kernel`` and ``seed``. ``told`` is a function that returns the points and values
         observed so far, shape (t, d + 1).
 
-    Raises
-    ------
-    InputError
-        If the seed is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> panel = eo.panels.boke_panel(rng=0)
-    >>> "step" in panel.controls
-    True
+    >>> eo.panels.boke_panel(rng=0).refs["told"]().shape
+    (5, 2)
     """
     return _BokePanel(rng)
 
@@ -108,8 +101,8 @@ class _BokePanel(SteppedPanel):
             "kernel": control(Dropdown, "gaussian", "Kernel", "Kernel of regression and density", options=kernels),
             "inputs": control(Dropdown, numbers[0], "Inputs", inputs, action=self.restart, options=numbers),
         }
-        enough = f"All {MOST} points that this panel allows are evaluated."
-        super().__init__(controls, rng, ("picture", "figures"), enough)
+        end_message = f"All {MOST_POINTS} points that this panel allows are evaluated."
+        super().__init__(controls, rng, ("picture", "figures"), end_message)
         self.refs["told"] = lambda: np.array(self.told)
         self.begin()
         rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | figures || picture"
@@ -118,15 +111,15 @@ class _BokePanel(SteppedPanel):
 
     @property
     def f(self) -> Problem:
-        """The function that is shown."""
+        """The function to maximise, with as many inputs as chosen."""
         return self.functions[self.at.inputs]
 
     def begin(self) -> None:
-        """Evaluate the first points, a Latin hypercube."""
+        """Forget all evaluations and evaluate a Latin hypercube of `N_INITIAL` points."""
         self.draws = np.random.default_rng(self.at.seed)
         low, high = self.f.bounds.T
         self.told.clear()
-        columns = [(self.draws.permutation(FIRST) + self.draws.random(FIRST)) / FIRST for _ in low]
+        columns = [(self.draws.permutation(N_INITIAL) + self.draws.random(N_INITIAL)) / N_INITIAL for _ in low]
         for x in low + (high - low) * np.column_stack(columns):
             self._evaluate(x)
 
@@ -138,7 +131,7 @@ class _BokePanel(SteppedPanel):
         self.told.append((*x.tolist(), float(self.f.exact(x) + self.f.noise_sd * self.draws.standard_normal())))
 
     def finished(self) -> bool:
-        return len(self.told) >= MOST
+        return len(self.told) >= MOST_POINTS
 
     def _method(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""
@@ -210,5 +203,5 @@ def _figures(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
 
 
 def _point(x: FloatArray | None, value: float | None) -> str:
-    """Return a point and its value as text, or "unknown" if either is None."""
+    """Return a value and its point as text, or "unknown" if either is None."""
     return "unknown" if x is None or value is None else f"{value:.3f} at {', '.join(f'{each:.3f}' for each in x)}"

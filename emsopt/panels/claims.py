@@ -1,4 +1,4 @@
-"""The claims panel: what the papers claim, filtered by paper, verdict and words, with links to the evidence."""
+"""The claims panel: the register of the papers' claims as a table with filters and links to the evidence."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ EXPLANATION = (
 
 
 def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
-    """Return a panel that shows the register of claims as a table with filters.
+    """Return a panel that shows the register of claims (`load_claims`) as a table with filters.
 
-    Links lead to files of a checkout, seen from its folder ``notebooks``.
+    Links are relative to the folder ``notebooks`` of a checkout. Raise if paper or verdict is unknown.
 
     Parameters
     ----------
     paper : str
-        Initial choice of the paper; see `emsopt.datasets.load_claims` for their names.
-    verdict : {"all", "reproduced", "in part", "not reproduced", "refuted", "cannot be tested"}
-        Initial choice of the verdict.
+        Initial choice of the paper, "all" or a name in `emsopt.datasets.load_claims`.
+    verdict : str
+        Initial choice of the verdict, "all" or one of `emsopt.datasets.VERDICTS`.
 
     Returns
     -------
@@ -41,16 +41,10 @@ def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
         With ``refs``, a dict of its inputs and outputs by name. Claims are shown if each of the ``words`` occurs in
         them, in any case. ``panel.compute()`` returns the claims that are shown, as a DataFrame.
 
-    Raises
-    ------
-    InputError
-        If paper or verdict is unknown.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> panel = eo.panels.claims_panel("boke", verdict="refuted")
-    >>> set(panel.compute()["verdict"])
+    >>> set(eo.panels.claims_panel("boke", verdict="refuted").compute()["verdict"])
     {'refuted'}
     """
     return _ClaimsPanel(paper, verdict)
@@ -100,12 +94,12 @@ class _ClaimsPanel(Panel):
 
 
 def _wrap(html: str, em: int) -> Markup:
-    """Return a table cell that breaks its lines."""
+    """Return a table cell of ``em`` width whose text wraps."""
     return Markup(f"<div style='white-space:normal;text-align:left;width:{em}em'>{html}</div>")
 
 
 def _link(evidence: str) -> str:
-    """Return a link to a test's file or a notebook's section, seen from the folder of the notebooks."""
+    """Return a link to the file of a test or notebook, relative to the folder of the notebooks."""
     file, _, test = evidence.partition("::")
     kind = "test" if test else "notebook"
     return f"<a href='../{escape(file)}' title='{escape(evidence)}' target='_blank'>{kind}</a>"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..errors._types import Rng
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
-CHEAPEST, GIVEN = 0.01, "as given"
+CHEAPEST, AS_GIVEN = 0.01, "as given"
 EXPLANATION = (
     "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
     "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
@@ -52,17 +52,11 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
         enough for the known values and costs; ``picture`` and ``figures`` show the run. Functions: ``problem`` returns
         the problem with the edited costs, and ``run`` the `ControlRun` that is shown, or None.
 
-    Raises
-    ------
-    InputError
-        If the problem, the budget or the seed is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> panel = eo.panels.control_panel(eo.problems.hill_control(), rng=0)
-    >>> "seed" in panel.controls
-    True
+    >>> eo.panels.control_panel(eo.problems.hill_control(), rng=0).refs["alpha"].value
+    0.1
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     return _ControlPanel(problem, _validate.finite_number(budget, "budget", 1, 100), rng)
@@ -77,11 +71,11 @@ class _ControlPanel(Panel):
         halving = "As in the paper's experiments: in the end, only the best set is good enough"
         self.original = problem.solved()
         self.variants = _variants(self.original)
-        self.sets = {GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
+        self.sets = {AS_GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
-            "variance": control(Dropdown, GIVEN, "Variance", left_out, options=[*self.variants]),
-            "cost_set": control(Dropdown, GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
+            "variance": control(Dropdown, AS_GIVEN, "Variance", left_out, options=[*self.variants]),
+            "cost_set": control(Dropdown, AS_GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
             "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Method that plays", options=list(LEARNERS)),
             "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
             "seed": seed_input(rng, "Seed of all random choices"),
@@ -114,17 +108,17 @@ class _ControlPanel(Panel):
         return replace(self.variants[self.at.variance], costs=np.array([field.value for field in self.costs]))
 
     def _fill(self) -> None:
-        """Fill in the costs of the chosen set."""
+        """Set the cost inputs to the costs chosen in ``cost_set``."""
         for field, mean in zip(self.costs, self.sets[self.at.cost_set], strict=True):
             field.value = mean
 
     def draw(self, answer: ControlProblem) -> None:
-        """Show the answer for known values, and remove a run made under other settings."""
+        """Show which sets are good enough for the known values, and remove a run made under other settings."""
         self.show(sets=_sets(answer, self.at.alpha), picture="", figures="")
         self.run = None
 
     def _play(self) -> str:
-        """Let the method play and show its spending, result and regret; return a message if it was stopped early."""
+        """Run the method and show its plays, result and regret; return a message if it stopped within the budget."""
         self.refresh()
         problem, at = self.compute(), self.at
         halving = {"halving": at.halving} if at.method == "unknown-cost" else {}
@@ -136,18 +130,18 @@ class _ControlPanel(Panel):
 
 
 def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
-    """Return the problem and, if it is one of `emsopt.problems`, the same with the paper's variances, by name."""
+    """Return the problem and, if it is one of `emsopt.problems`, the same with the paper's variances, by label."""
     make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
     others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}
     same = all(
         p.control_sets == problem.control_sets and np.array_equal(p.objective.exact(u), problem.objective.exact(u))
         for p in others.values()
     )
-    return {GIVEN: problem} | (others if same else {})
+    return {AS_GIVEN: problem} | (others if same else {})
 
 
 def _sets(problem: ControlProblem, alpha: float) -> str:
-    """Return a table of the sets: cost, best expected value, and whether it is within the tolerance ``alpha``."""
+    """Return an HTML table of the sets: cost, best expected value, and whether it is within the tolerance ``alpha``."""
     good, target = problem.acceptable(alpha), problem.target(alpha)
     values = problem.set_values - problem.worst
     rows = {}
@@ -181,7 +175,7 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
 
 
 def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
-    """Return a picture of the sets that a run played against the cost spent, as HTML."""
+    """Return a picture of the control sets played in a run, against the cost spent, as HTML."""
     counts = np.bincount(run.history["set"], minlength=len(problem.costs))
     each = ", ".join(f"{name} {n}" for name, n in zip(problem.set_names, counts, strict=True) if n)
     alt = f"Which set was played as the budget was spent. Plays in all: {each}."

@@ -1,6 +1,6 @@
-"""The deployment panel, to compare one's own deployment with the best; the load panel, where the best moves with load.
+"""The deployment panel, to compare one's own deployment with the best, and the load panel, for the best under any load.
 
-The load panel is Figure 5 of "Optimizing Server Locations in Spatial Queues".
+The load panel shows Figure 5 of "Optimizing Server Locations in Spatial Queues" interactively.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ EXPLANATION = (
 def deployment_panel(city: City, units: int) -> Panel:
     """Return a panel that compares the user's own deployment with the optimum and the p-median deployment.
 
-    The optimum is that of the approximate hypercube model. If there are too many deployments to enumerate, it is the
-    best one found by a search.
+    The optimum is that of the approximate hypercube model or, if there are too many deployments to enumerate, the best
+    one found by a search. Raise if the city has fewer than ``units`` sites.
 
     Parameters
     ----------
@@ -58,18 +58,11 @@ def deployment_panel(city: City, units: int) -> Panel:
         ``p_median`` make that deployment the user's, ``clear`` unticks all sites, and ``run`` simulates the three.
         Tables: ``figures`` by the hypercube models, and ``simulation``. St. Paul has a choice of ``demand``.
 
-    Raises
-    ------
-    InputError
-        If ``units`` is not a positive whole number, or exceeds the number of sites.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> panel = eo.panels.deployment_panel(city, 2)
-    >>> "message" in panel.refs
-    True
+    >>> list(eo.panels.deployment_panel(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2).compute())
+    ['exact', 'approximate']
     """
     return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 
@@ -81,13 +74,13 @@ class _DeploymentPanel(OwnPanel):
         self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_search)
         self.search(city, units)  # raises at once if the fleet does not fit
         law, calls = "Distribution of service times", "How many calls to simulate"
-        fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.moved)
-        controls = demand_choice(city, self.moved) | {
+        fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.on_move)
+        controls = demand_choice(city, self.on_move) | {
             "units": fleet,
-            "clear": button("Clear", "Untick all sites", lambda: self.sites.take(())),
+            "clear": button("Clear", "Untick all sites", lambda: self.sites.set_units(())),
             "threshold": threshold_slider(),
-            "service": control(Dropdown, "exponential", "Service times", law, (), self.moved, options=list(LAWS)),
-            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.moved, options=CALLS),
+            "service": control(Dropdown, "exponential", "Service times", law, (), self.on_move, options=list(LAWS)),
+            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.on_move, options=CALLS),
             "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
         }
         super().__init__(city, controls, ("figures", "simulation"))
@@ -96,26 +89,28 @@ class _DeploymentPanel(OwnPanel):
         self.arrange("A deployment of your own", EXPLANATION, rows, sites=self.sites)
         self.take("p-median")
 
-    def known(self) -> dict[str, tuple[int, ...]]:
-        return self.search(self.place, self.at.units)[0]
+    def known_deployments(self) -> dict[str, tuple[int, ...]]:
+        return self.search(self.chosen_city, self.at.units)[0]
 
-    def moved(self) -> None:
+    def on_move(self) -> None:
         self.show(simulation="")  # its figures are out of date
         self.respond()
 
     def compute(self) -> dict[str, dict[str, Evaluation]]:
-        """Return evaluations by model, then by name. The exact model is left out for fleets too large for it."""
+        """Return evaluations by model, then by deployment; the exact model is left out for more than 12 units."""
         deployments = self.deployments()
         quick = max(map(len, deployments.values())) <= EXACT_UP_TO
         models = ("exact", "approximate") if quick else ("approximate",)
-        return {model: {name: self.solve(self.place, x, model) for name, x in deployments.items()} for model in models}
+        return {
+            model: {name: self.solve(self.chosen_city, x, model) for name, x in deployments.items()} for model in models
+        }
 
     def draw(self, answer: dict[str, dict[str, Evaluation]]) -> str:
-        city, best = self.place, next(iter(answer.values()))
+        city, best = self.chosen_city, next(iter(answer.values()))
         means = {f", {model}": evaluations.values() for model, evaluations in answer.items()}
         message = self.search(city, self.at.units)[1]
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {message}."
-        self.show(figures=_charts.figures(caption, best, self.at.threshold, means))
+        self.show(figures=_charts.figures_table(caption, best, self.at.threshold, means))
         self.view.show(city, best)
         return self._remark()
 
@@ -125,11 +120,11 @@ class _DeploymentPanel(OwnPanel):
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
-        """Simulate the deployments and show the results with intervals; return a text for the message line."""
+        """Simulate the deployments and show the results with intervals; return a message or an empty text."""
         deployments = self.deployments()
         law, cv = LAWS[self.at.service]
         options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
-        results = [simulate(self.place, sites, **options) for sites in deployments.values()]
+        results = [simulate(self.chosen_city, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
         rows = {
             "mean response (min)": [f"{result.mean_response:.3f}" for result in results],
@@ -178,18 +173,11 @@ def load_panel(city: City, units: int) -> Panel:
         ``evaluator`` (model that evaluates the result) and, for St. Paul, ``demand`` ("embedded" or "published"; see
         `emsopt.datasets.load_st_paul`). ``figures`` compares the best deployment found with the p-median.
 
-    Raises
-    ------
-    InputError
-        If ``units`` is not a positive whole number.
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    >>> panel = eo.panels.load_panel(city, 2)
-    >>> "message" in panel.refs
-    True
+    >>> eo.panels.load_panel(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2).refs["load"].value
+    1.0
     """
     return _LoadPanel(city, _validate.whole_number(units, "units"))
 
@@ -208,7 +196,7 @@ class _LoadPanel(CityPanel):
 
     def compute(self) -> tuple[City, dict[str, Evaluation], float]:
         at = self.at
-        return self.solve(self.place, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
+        return self.solve(self.chosen_city, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
 
     def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
         city, evaluations, bound = answer
@@ -218,7 +206,7 @@ class _LoadPanel(CityPanel):
         at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
         where = f"Best found, units at: {_charts.units_at(city, best)}."
         said = lines(f"{_change(city, best, median)} {at_least}", where)
-        self.show(figures=_charts.figures(caption, evaluations, self.at.threshold) + said)
+        self.show(figures=_charts.figures_table(caption, evaluations, self.at.threshold) + said)
         self.view.show(city, evaluations)
         return self.evaluator(units)[1]
 
@@ -226,10 +214,7 @@ class _LoadPanel(CityPanel):
 def _solve(
     city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
 ) -> tuple[City, dict[str, Evaluation], float]:
-    """Return the city under load, the evaluations of the best found and the p-median, and the p-median bound (min).
-
-    The bound is a lower bound on the mean response of any deployment of the same number of units.
-    """
+    """Return the city under load, evaluations of the best found and the p-median, and the p-median bound (min)."""
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)

@@ -1,4 +1,4 @@
-"""The navigation panel: let agents learn a route, close roads, and see where the agents drove."""
+"""The navigation panel: agents learn a route on a road network, on which roads can be closed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ EXPLANATION = (
 def navigation_panel(
     net: RoadNetwork, start: int | str, end: int | str, *, horizon: int = 60, rng: Rng = None
 ) -> Panel:
-    """Return a panel in which agents learn a route, with prior beliefs to change and roads to close.
+    """Return a panel in which agents learn a route, with priors to change and roads to close.
+
+    Raise if no path leads from ``start`` to ``end``.
 
     Parameters
     ----------
@@ -56,18 +58,12 @@ def navigation_panel(
         incline and still inform about each other; ``closed`` has the ids of closed edges, separated by commas.
         ``close`` closes the edge that the latest agent drove most often and that has a detour.
 
-    Raises
-    ------
-    InputError
-        If an argument is invalid, or no path leads from ``start`` to ``end``.
-
     Examples
     --------
     >>> import emsopt as eo
     >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> panel = eo.panels.navigation_panel(net, "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0)
-    >>> "message" in panel.refs
-    True
+    >>> list(eo.panels.navigation_panel(net, "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0).compute())
+    ['GP, Thompson sampling']
     """
     horizon = _validate.whole_number(horizon, "horizon", 10, 500)
     first, last = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
@@ -124,7 +120,7 @@ class _NavigationPanel(Panel):
         return title, at.agent
 
     def compute(self) -> dict[str, bandits.NavigationRun]:
-        """Return all runs under the current settings; first let the chosen agent drive, unless its run is known."""
+        """Return all runs under the current settings, by title of the agent; the chosen agent is run if necessary."""
         at, (title, policy) = self.at, self._chosen_agent()
         closed = tuple(sorted(set(self.net.edges(_names(at.closed), "closed").tolist())))
         settings = (at.lengthscale, at.noise, at.horizon, at.seed, closed)
@@ -134,7 +130,7 @@ class _NavigationPanel(Panel):
             prior = self.prior(lengthscale=at.lengthscale, noise_sd=at.noise)
             options = {"horizon": at.horizon, "rng": at.seed, "closed": closed, "prior": prior}
             with self.bar:
-                latest = bandits.run(self.net, *self.route, policy, progress=self.bar.tell, **options)
+                latest = bandits.run(self.net, *self.route, policy, progress=self.bar.show_progress, **options)
             latest = replace(latest, regression=None)  # a posterior takes 8 n² bytes
         self.settings, self.runs = settings, {**runs, title: latest}
         return self.runs
@@ -157,9 +153,9 @@ class _NavigationPanel(Panel):
         self.controls["closed"].value = ""
 
     def _close_road(self) -> str:
-        """Of the edges that have a detour, close the one that the latest agent drove most often.
+        """Close the edge that the latest agent drove most often, among those with a detour; in a tie the longest.
 
-        In a tie this is the longest edge. Return a message if there is no such edge, else an empty text.
+        Return a message if there is no such edge, else an empty text.
         """
         if not self.runs:
             return "No agent has driven under these settings: change them, or open all roads."
@@ -183,7 +179,7 @@ def _names(text: str) -> list[str]:
 
 
 def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: tuple[int, ...]) -> str:
-    """Return a table of all runs and notes on the paths and closed roads as HTML. The latest run is last."""
+    """Return a table of all runs, the latest last, and notes on the best path and closed roads, as HTML."""
     rows = {}
     for title, run in runs.items():
         expected = run.history["expected_energy"]
@@ -222,7 +218,7 @@ def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
 
 
 def _map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> Page:
-    """Return the map of the agents' drives, with the agent that ran last listed first."""
+    """Return the map of the edges that the agents drove, with the agent that ran last listed first."""
     latest_first: dict[str, Any] = dict(reversed(runs.items()))
     best = next(iter(latest_first.values())).best_path
     rounds = max(len(run.history) for run in runs.values())

@@ -1,10 +1,7 @@
 """The optimizer panel: run a search step by step, see its predictions, and try a deployment of your own.
 
-Limits: predictions are of the value without noise, so values from a simulation scatter more widely than the band of
-two standard deviations on either side of the prediction.
-The map evaluates each deployment a second time, which takes a while with a simulation.
-
-A `Trace` records each prediction before the evaluation. Which predictions there are depends on the method:
+Predictions are of the value without noise, so values from a simulation scatter more widely than the band of two
+standard deviations on either side. They depend on the method:
 
 ==================  ==================================================================================
 GP-pM, GP-zero      predicted mean and standard deviation; log expected improvement of swaps; trust region
@@ -71,19 +68,12 @@ def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
         improvement of the best swaps, or of the largest coefficients of the sampled model. ``trace`` is a function
         that returns the `Trace` so far.
 
-    Raises
-    ------
-    InputError
-        If the objective or seed is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> panel = eo.panels.optimizer_panel(objective, rng=0)
-    >>> message = panel.advance(1)
-    >>> objective.evaluations > 0
-    True
+    >>> eo.panels.optimizer_panel(objective, rng=0).refs["method"].value
+    'gp-pm'
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     return _OptimizerPanel(objective, rng)
@@ -96,17 +86,17 @@ class _OptimizerPanel(SteppedPanel):
         self.objective, space, city = objective, objective.space, objective.city
         self.evaluation = lru_cache(maxsize=64)(objective.evaluation)
         limits = space.site_floors.tolist(), space.site_capacities.tolist()
-        self.sites = SiteInputs(city.site_names, self._count, *limits)
+        self.sites = SiteInputs(city.site_names, self._show_count, *limits)
         sites, best = self.sites, "Place the units as in the best deployment so far"
         own, other = "Evaluate your deployment for the method", "Optimizer; choosing another one starts again"
         controls = {
             "method": control(Dropdown, "gp-pm", "Method", other, action=self.restart, options=list(METHODS)),
-            "take": button("Take the best so far", best, lambda: sites.take(self.trace.optimizer.best[0])),
-            "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.take(())),
+            "take": button("Take the best so far", best, lambda: sites.set_units(self.trace.optimizer.best[0])),
+            "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.set_units(())),
             "evaluate": button("Evaluate", own, self._evaluate, slow=True),
         }
-        outputs, enough = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
-        super().__init__(controls, rng, outputs, enough, MapView(city))
+        outputs, end_message = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
+        super().__init__(controls, rng, outputs, end_message, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
         self.begin()
         row = [self.refs[name] for name in ("take", "clear", "evaluate", "placed")]
@@ -128,7 +118,7 @@ class _OptimizerPanel(SteppedPanel):
         return self.trace.optimizer.exhausted
 
     def unavailable(self) -> set[str]:
-        return super().unavailable() | ({"take"} if self.trace.facts.empty else set())
+        return super().unavailable() | ({"take"} if self.trace.history.empty else set())
 
     def _evaluate(self) -> None:
         """Evaluate the user's deployment."""
@@ -138,18 +128,18 @@ class _OptimizerPanel(SteppedPanel):
         self.trace.evaluate(sites)
         self.refresh()
 
-    def _count(self) -> None:
+    def _show_count(self) -> None:
         """Show how many units the user has placed."""
         self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
 
     def _show_message(self) -> None:
         """Show a sentence on the result of the last evaluation."""
         style = "margin:0.4em 0;line-height:1.4;font-size:110%;font-weight:600;max-width:56em"
-        text = escape(sentence(self.trace.facts, self.objective.metric))
+        text = escape(describe_evaluation(self.trace.history, self.objective.metric))
         self.show(said=f"<p role='status' style='{style}'>{text}</p>")
 
     def compute(self) -> pd.DataFrame:
-        return self.trace.facts
+        return self.trace.history
 
     def draw(self, answer: pd.DataFrame) -> None:
         optimizer, city, metric = self.trace.optimizer, self.objective.city, self.objective.metric
@@ -159,32 +149,29 @@ class _OptimizerPanel(SteppedPanel):
             if hasattr(optimizer, "acquisition") or isinstance(optimizer, SparBL):
                 self.show(predictions=_predictions(answer, metric), thoughts=_model_table(optimizer, metric))
             self.show(convergence=_convergence(answer, metric), edges=_edges(answer), where=_where(self.trace, city))
-            shown = {"evaluated last": self.trace.asked, "best so far": optimizer.best[0]}
+            shown = {"evaluated last": self.trace.last_sites, "best so far": optimizer.best[0]}
             self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
-        self._count()
+        self._show_count()
         self._show_message()
 
 
 def _where(trace: Trace, city: City) -> str:
-    """Name the sites of the two deployments on the map, the one evaluated last and the best so far.
-
-    If there is a trust region, also say how the one evaluated last differs from its centre.
-    """
-    texts = [f"Evaluated last, units at: {units_at(city, trace.asked)}."]
+    """Return text on where the units of the deployments on the map stand, and on the trust region, as HTML."""
+    texts = [f"Evaluated last, units at: {units_at(city, trace.last_sites)}."]
     if trace.centre is not None:
-        texts.append(away_from_centre(city, trace.asked, trace.centre, trace.edge))
+        texts.append(describe_moves(city, trace.last_sites, trace.centre, trace.edge))
     return lines(*texts, f"Best so far, units at: {units_at(city, trace.optimizer.best[0])}.")
 
 
 # -- pictures -----------------------------------------------------------------------------------------------------
 
 
-def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
+def _points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -> None:
     """Mark evaluations at (x, y): hollow circles if initial and random, filled if proposed, diamonds if the user's."""
     kinds = {
-        "initial, random": (facts.initial, {"marker": "o", "markerfacecolor": "white"}),
-        "proposed": (~facts.initial & ~facts.own, {"marker": "o"}),
-        "your own": (facts.own, {"marker": "D", "color": RED}),
+        "initial, random": (history.initial, {"marker": "o", "markerfacecolor": "white"}),
+        "proposed": (~history.initial & ~history.own, {"marker": "o"}),
+        "your own": (history.own, {"marker": "D", "color": RED}),
     }
     for label, (which, looks) in kinds.items():
         if which.any():
@@ -192,27 +179,27 @@ def _points(axes: Any, x: pd.Series, y: pd.Series, facts: pd.DataFrame) -> None:
             axes.plot(x[which], y[which], label=label, **style)
 
 
-def _convergence(facts: pd.DataFrame, metric: Metric) -> str:
+def _convergence(history: pd.DataFrame, metric: Metric) -> str:
     """Return a picture of the values and the best so far over evaluations, as HTML."""
-    factor, unit, digits, label = measure(metric)
-    value, best = factor * facts.value, factor * facts.best
+    factor, unit, digits, label = metric_format(metric)
+    value, best = factor * history.value, factor * history.best
 
     def draw(axes: Any) -> None:
-        axes.step(facts.evaluation, best, where="post", color=GREEN, label="best so far")
-        _points(axes, facts.evaluation, value, facts)
+        axes.step(history.evaluation, best, where="post", color=GREEN, label="best so far")
+        _points(axes, history.evaluation, value, history)
         axes.set(xlabel="Evaluation", ylabel=label)
         whole_ticks(axes.xaxis)
         axes.legend(fontsize=9, loc="upper right")
 
-    at = facts.evaluation.iloc[int(facts.value.argmin())]
+    at = history.evaluation.iloc[int(history.value.argmin())]
     found = f"{best.iloc[-1]:.{digits}f}{unit}, found at evaluation {at}."
-    return picture(draw, "What was found", f"Values of {len(facts)} evaluations and the best: {found}")
+    return picture(draw, "What was found", f"Values of {len(history)} evaluations and the best: {found}")
 
 
-def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
+def _predictions(history: pd.DataFrame, metric: Metric) -> str:
     """Return a picture of the prediction made before each evaluation against the value found, as HTML."""
-    factor, *_, label = measure(metric)
-    known = facts[facts.expected.notna()]
+    factor, *_, label = metric_format(metric)
+    known = history[history.expected.notna()]
     if known.empty:
         return lines("No predictions yet: the method has no model.")
     drawn, parts = known.deviation.isna().all(), (known.value, known.expected, 2 * known.deviation.fillna(0))
@@ -235,9 +222,9 @@ def _predictions(facts: pd.DataFrame, metric: Metric) -> str:
     return picture(draw, title, alt)
 
 
-def _edges(facts: pd.DataFrame) -> str:
+def _edges(history: pd.DataFrame) -> str:
     """Return a picture of the edge of the trust region (its largest Hamming distance) over evaluations, as HTML."""
-    known = facts[facts.edge.notna()]
+    known = history[history.edge.notna()]
     if known.empty:
         return ""
 
@@ -256,11 +243,7 @@ def _edges(facts: pd.DataFrame) -> str:
 
 
 def _model_table(optimizer: Any, metric: Metric) -> str:
-    """Return a table with bars: the swaps with the largest log expected improvement, or model coefficients.
-
-    Swaps move one unit of the best deployment so far and are shown for methods with a Gaussian process. The other
-    methods show the coefficients with the largest absolute values in the model sampled last.
-    """
+    """Return a table of `best_swaps`, for methods with a Gaussian process, or else of `largest_coefficients`."""
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
     frame = frame[:MOST_BARS]
@@ -277,7 +260,7 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
             "of 0.7 doubles it. Faint: outside the trust region. The method may also move several units at once."
         )
     else:
-        factor, unit, *_ = measure(metric)
+        factor, unit, *_ = metric_format(metric)
         shares, faint = frame.value.abs() / max(high, -low, 1e-300), frame.value > 0
         texts = (factor * frame.value).map(f"{{:+.3g}}{unit}".format)
         caption = "Largest coefficients of the model sampled last. Faint: the feature raises the value."
@@ -291,14 +274,14 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
 class Trace:
     """An optimizer run step by step, with its prediction for each evaluation.
 
-    ``asked`` is the deployment evaluated last. ``centre`` is that of the trust region when it was chosen, as the number
-    of units in each group of interchangeable sites (`City.twin_groups`), or None; ``edge`` is the largest Hamming
-    distance from it in that region, where each moved unit counts two.
+    ``asked`` is the deployment evaluated last, and ``centre`` the centre of the trust region before, as the number of
+    units in each group of interchangeable sites (`City.twin_groups`), or None. ``edge`` is the largest Hamming distance
+    from it in the region, where each moved unit counts two.
     """
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
         self.optimizer: Any = METHODS[method](objective, rng=rng)
-        self.asked: IntArray = np.empty(0, dtype=int)
+        self.last_sites: IntArray = np.empty(0, dtype=int)
         self.centre: IntArray | None = None
         self.edge = nan
         self._rows: list[tuple[object, ...]] = []
@@ -306,15 +289,13 @@ class Trace:
         self._intercept = nan
 
     @property
-    def facts(self) -> pd.DataFrame:
-        """One row per evaluation: ``evaluation, value, best, expected, deviation, edge, restart, initial, own``.
+    def history(self) -> pd.DataFrame:
+        """One row per evaluation, with its number and the ``value`` of the objective; ``best`` is the smallest so far.
 
-        ``evaluation`` counts from 1, ``value`` is the objective of the deployment evaluated, and ``best`` the smallest
-        value so far. ``expected`` and ``deviation`` are the mean and standard deviation of this value that the method
-        predicted before the evaluation (NaN without a model; a sampled model has no deviation). ``edge`` is that of the
-        trust region after the evaluation (NaN without one). ``restart`` is whether the region was given up after this
-        evaluation, ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user
-        chose it.
+        ``expected`` and ``deviation`` are the mean and standard deviation of the value that the method predicted before
+        (NaN without a model; a sampled model has no deviation). ``edge`` is that of the trust region afterwards (NaN
+        without one). ``restart`` is whether the region was then given up, ``initial`` whether the deployment belongs to
+        the random initial design, and ``own`` whether the user chose it.
         """
         return pd.DataFrame(self._rows, columns=COLUMNS)
 
@@ -331,10 +312,7 @@ class Trace:
     def evaluate(self, sites: Sites) -> None:
         """Evaluate the user's own deployment and pass the value to the optimizer.
 
-        Raises
-        ------
-        InputError
-            If the deployment is infeasible, or was evaluated before and the objective has no noise.
+        Raise if it is infeasible, or was evaluated before and the objective has no noise.
         """
         optimizer = self.optimizer
         placed: IntArray = optimizer.space.canonical(sites)
@@ -344,10 +322,7 @@ class Trace:
         self._evaluate(placed, own=True)
 
     def expectation(self, sites: IntArray) -> tuple[float, float]:
-        """Return the predicted mean and standard deviation of a deployment's value.
-
-        A linear model gives no standard deviation; it is NaN. Without a model, both are NaN.
-        """
+        """Return the predicted mean and standard deviation of a deployment's value; NaN if the model has none."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
         if getattr(self.optimizer, "process", None) is not None:
@@ -365,7 +340,7 @@ class Trace:
         """Evaluate a deployment, pass the value to the optimizer, and record its prediction."""
         optimizer, told = self.optimizer, len(self.optimizer.values)
         expected = self.expectation(sites)
-        self.asked = sites
+        self.last_sites = sites
         self.centre, self.edge, given_up = self._region()
         value = optimizer.objective(sites)
         optimizer.tell(sites, value)
@@ -396,8 +371,8 @@ def best_swaps(optimizer: Any) -> pd.DataFrame:
 def largest_coefficients(optimizer: Any) -> pd.DataFrame:
     """Return the coefficients of the model that SparBL sampled last, with their names, the largest sizes first.
 
-    A feature is a place, a pair of places, two units at a place, or the cost of the nearest units. Those that are equal
-    in all evaluated deployments are left out: the evaluations say nothing about their coefficients.
+    A feature is a place, a pair of places, two units at a place, or the cost of the nearest units. Features that are
+    equal in all evaluated deployments are left out. Without a model, the table is empty.
     """
     if not hasattr(optimizer, "_coef"):
         return pd.DataFrame()
@@ -411,7 +386,7 @@ def largest_coefficients(optimizer: Any) -> pd.DataFrame:
     return frame.sort_values("value", key=lambda values: -values.abs(), kind="stable", ignore_index=True)
 
 
-def measure(metric: Metric) -> tuple[int, str, int, str]:
+def metric_format(metric: Metric) -> tuple[int, str, int, str]:
     """Return how to display a metric's values: a factor, the unit, the number of digits and an axis label."""
     if metric == "mean_response":
         return 1, " min", 3, "Mean response (min)"
@@ -420,12 +395,12 @@ def measure(metric: Metric) -> tuple[int, str, int, str]:
     return 1, "", 4, "Mix of metrics" if isinstance(metric, Mapping) else metric_label(metric)
 
 
-def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
-    """Describe the last evaluation of a trace: its value, its prediction and the change of the trust region."""
-    if facts.empty:
+def describe_evaluation(history: pd.DataFrame, metric: Metric = "mean_response") -> str:
+    """Return a sentence on the last row of `Trace.history`: its value, prediction and change of the trust region."""
+    if history.empty:
         return "Nothing is evaluated yet."
-    factor, unit, digits, _ = measure(metric)
-    row, last = facts.iloc[-1], facts.iloc[-2] if len(facts) > 1 else None
+    factor, unit, digits, _ = metric_format(metric)
+    row, last = history.iloc[-1], history.iloc[-2] if len(history) > 1 else None
     who = ", your own" if row.own else ", of the random initial design" if row.initial else ""
     parts = [f"Evaluation {row.evaluation}{who}: {factor * row.value:.{digits}f}{unit}"]
     if last is not None:
@@ -441,7 +416,7 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
 
 
 def _compare_values(value: float, best: float) -> str:
-    """Compare a value with the previous best in words; the difference is in per cent unless the previous best is 0."""
+    """Compare a value with the previous best in words, in per cent of it unless it is 0."""
     off = abs(value - best)
     if off <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
@@ -451,7 +426,7 @@ def _compare_values(value: float, best: float) -> str:
 
 
 def _region(row: Any, before: float) -> str:
-    """Describe how the trust region changed in ``row``, one of `Trace.facts`; ``before`` is its previous edge."""
+    """Describe how the trust region changed in ``row`` of `Trace.history`; ``before`` is its previous edge."""
     if row.restart:
         return f"the trust region was given up, and a new one starts with edge {row.edge:.3g}"
     if isnan(row.edge) or row.edge == before:
@@ -461,7 +436,7 @@ def _region(row: Any, before: float) -> str:
     return f"the edge of the trust region {'grew' if row.edge > before else 'shrank'} to {row.edge:.3g}"
 
 
-def away_from_centre(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
+def describe_moves(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
     """Describe which units a deployment moves from ``centre``, the units at each place in the trust region's centre.
 
     ``edge`` is the largest Hamming distance in the region, two for each moved unit.

@@ -19,7 +19,7 @@ import pandas as pd
 from .._files import atomic
 from ..calls._page import STYLE, document
 from ..calls.profile import hours_a_year
-from ..calls.recorded import in_words, recorded_responses
+from ..calls.recorded import late_sentences, recorded_responses
 from ..calls.uses import TITLES as USES
 from ..errors import Argument, InputError, Message
 from ..evaluators import p_median
@@ -281,10 +281,10 @@ def _use_sentence(tested: BackTest | InputError) -> str:
     names = np.array([USES[use].lower() for use in tested.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
     usable += "" if good.all() else f" Not for: {', '.join(names[~good])}."
-    if not tested.follows:
+    if not tested.followed_rule:
         return usable
-    said = f"{usable} The record follows {tested.follows!r} dispatch: try "
-    return Message(said, Argument("dispatch", tested.follows), ".")
+    said = f"{usable} The record follows {tested.followed_rule!r} dispatch: try "
+    return Message(said, Argument("dispatch", tested.followed_rule), ".")
 
 
 def recorded_texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -387,7 +387,7 @@ def _late_in_words(model: Model, recorded: CallLog, today: Evaluation | None) ->
     """Return a sentence on which recorded and modelled responses count as late, with today's share if it is known."""
     threshold = model.settings.threshold
     late = None if today is None else float(today.late_fraction(threshold))
-    return in_words(late, threshold, recorded_responses(recorded)[1])
+    return late_sentences(late, threshold, recorded_responses(recorded)[1])
 
 
 def _test_lines(tested: BackTest | InputError) -> Iterator[str]:

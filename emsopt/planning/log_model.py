@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls._units import busy_minutes, cut_short, has_unit, regular_units
-from ..calls.calibration import with_names, without_unit
+from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
+from ..calls.calibration import describe_missing_units, name_stations
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog
-from ..calls.profile import slots
+from ..calls.profile import week_mask
 from ..calls.recorded import recorded_responses
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import PLAUSIBLE_KMH
@@ -109,7 +109,7 @@ class Model:
     @cached_property
     def recorded(self) -> CallLog | None:
         """The model's calls in the selected hours and weekdays; None if none of them has a recorded response."""
-        chosen = slots(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
+        chosen = week_mask(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
         try:
             calls = self.calls.where(chosen)
             recorded_responses(calls)
@@ -195,7 +195,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     (10, 'Units are assumed to drive 40 km/h on 1.3 times the straight-line distance.')
     """
     s = settings or Settings()
-    calls, stations = read_calls(calls), with_names(read_stations(stations))
+    calls, stations = read_calls(calls), name_stations(read_stations(stations))
     if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
@@ -213,7 +213,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     dispatch = _dispatch(log, stations, s, refused=refused is not None) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
     today, who = _current_deployment(city, fit, log, s)
-    read += [note, *([] if fit is None else without_unit(log, fit)), *who]
+    read += [note, *([] if fit is None else describe_missing_units(log, fit)), *who]
     if not s.colocate and (why := _sharing_reason(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
@@ -259,7 +259,7 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
         if rows is not None and rows.service_min is not None:
             unknown, mean = int(np.isnan(rows.service_min).sum()), np.nanmean(rows.service_min)
             without = f" {unknown:,} rows without a usable duration count as {mean:.0f} min each." if unknown else ""
-            rows = cut_short(rows, calls)
+            rows = end_before_next_call(rows, calls)
             hours = busy_minutes(rows).sum() / 60
         calls = replace(calls, occupying=rows)
     return calls, f" {others.sum():,} rows may not be calls ({counted}). They {done.format(hours)}.{without}"
@@ -291,16 +291,18 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: 
     """Return the city of a demand, by the fit or, without one, by the dispatch rule."""
     if fit is not None:
         return fit.city(demand=demand, **making)
-    return dispatch.applied(demand.city(**making), demand.locations)
+    return dispatch.apply_to(demand.city(**making), demand.locations)
 
 
 def _unused_columns(calls: CallLog) -> list[str]:
     """Return a sentence on unused columns of times if the log lacks stamps, in a list that is else empty."""
     missing = [role for role in STAMPS if role not in calls.details]
-    if not calls.spare or not missing:
+    if not calls.unused_times or not missing:
         return []
-    names = ", ".join(map(repr, calls.spare))
-    guessed = {role: name for name, role in calls.spare.items() if role} or {missing[0]: next(iter(calls.spare))}
+    names = ", ".join(map(repr, calls.unused_times))
+    guessed = {role: name for name, role in calls.unused_times.items() if role} or {
+        missing[0]: next(iter(calls.unused_times))
+    }
     which = " or the ".join(STAMPS[role] for role in missing)
     said = f"Columns of times not taken: {names}. If one is the {which}, name it, such as by "
     return [Message(said, Argument("columns", guessed), ".")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..calls.demand import REACH_KM
-from ..calls.profile import hours_in, weekdays_in
+from ..calls.profile import parse_hours, parse_weekdays
 from ..errors import Argument, EmsoptError, InputError, Message, _validate
 from ..evaluators.evaluation import LATE_MIN
 
@@ -170,8 +170,8 @@ OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` an
     "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", parse_service),
     "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", parse_number),
     "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", parse_number),
-    "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", hours_in),
-    "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", weekdays_in),
+    "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", parse_hours),
+    "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", parse_weekdays),
     "area_name": Option("--area-name", "Name of areas", "Property of the areas that holds their names"),
     "dispatch": Option("--dispatch", "Dispatch", "Sent first: nearest, first due (by the log) or agency (the call's)"),
     "columns": Option("--columns", "Columns of calls", "ROLE=NAME, such as time=Alarm, unit=Rig", parse_columns, True),

@@ -22,7 +22,7 @@ import pandas as pd
 from ..calls import held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
-from ..calls.recorded import as_recorded, measures, recorded_responses
+from ..calls.recorded import measures, recorded_responses, rounded_measures
 from ..calls.uses import TITLES
 from ..errors import ContradictionError, InputError, Message, _validate
 from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
@@ -147,7 +147,7 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
     minutes, step = recorded_responses(model.recorded)
     table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
-        table[name] = as_recorded(e, step, threshold)
+        table[name] = rounded_measures(e, step, threshold)
     return table
 
 

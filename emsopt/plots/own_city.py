@@ -119,7 +119,7 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE_COLOURS)
     fig.colorbar(mesh, ax=ax, label="Drives", shrink=0.8)
     distance = np.linspace(0, farthest, 200)
-    mean, spread = fit.law.mean(distance), fit.law.spread
+    mean, spread = fit.law.mean(distance), fit.law.log_sd
     # the line is the law's mean: the median of a lognormal is below it, by a factor e^(-spread² / 2)
     low, high = (mean * np.exp(z * spread - spread**2 / 2) for z in (-NORMAL_90, NORMAL_90))
     ax.plot(distance, mean, label="law", **line_style(4) | {"linestyle": "-"})

@@ -13,7 +13,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.recorded import as_recorded, measures, percentile, recorded_responses
+from emsopt.calls.recorded import measures, percentile, recorded_responses, rounded_measures
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
     found = measures(minutes, step, [threshold])
     assert found["mean_response_min"] == pytest.approx(recorded[:500].mean())
     assert found[f"late_over_{threshold:g}_min"] == pytest.approx((recorded[:500] > threshold).mean())
-    mean, ninety, late = as_recorded(evaluation, step, threshold)
+    mean, ninety, late = rounded_measures(evaluation, step, threshold)
     assert mean == pytest.approx(recorded.mean(), abs=0.01)
     assert late == pytest.approx((recorded > threshold).mean(), abs=0.002)
     assert ninety == pytest.approx(percentile(recorded, 90, 1.0), abs=0.02)
@@ -107,7 +107,7 @@ def test_seconds_are_not_rounded_and_logs_without_stamps_refused(evaluation):
     minutes, step = recorded_responses(log_of(seconds, "s"))
     assert (step, minutes.tolist()) == (0, pytest.approx([301 / 60, 422 / 60, 543 / 60]))
     exact = (evaluation.mean_response, evaluation.percentile_90, evaluation.late_fraction(8.0))
-    assert as_recorded(evaluation, step) == exact
+    assert rounded_measures(evaluation, step) == exact
     calls = eo.calls.read_calls(pd.DataFrame({"time": ["2025-01-06 00:00"], "lon": [0.0], "lat": [45.0]}))
     refused("'dispatched' and 'on_scene'", recorded_responses, calls)
     refused("no call of the log", recorded_responses, log_of([-5.0, -6.0]))

@@ -51,10 +51,10 @@ def real(san_jose):
 @pytest.mark.parametrize("minutes", [0.4, 9.0])
 def test_rounded_densities_equal_the_double_integral_over_both_roundings(minutes, start, end):
     """h(k) is the mean of f(k - u1 + u2), u1 and u2 uniform on the two resolutions."""
-    mean, spread = 4.0, 0.5
-    lognormal = stats.lognorm(spread, scale=mean * np.exp(-(spread**2) / 2))
+    mean, log_sd = 4.0, 0.5
+    lognormal = stats.lognorm(log_sd, scale=mean * np.exp(-(log_sd**2) / 2))
     gamma = stats.gamma(4, scale=mean / 4)
-    got = recorded.lognormal_density(np.array([minutes]), np.array([mean]), spread, start, end)[0][0]
+    got = recorded.lognormal_density(np.array([minutes]), np.array([mean]), log_sd, start, end)[0][0]
     for law, value in (
         (lognormal, got),
         (gamma, recorded.gamma_density(np.array([minutes]), mean, 0.5, start, end)[0]),
@@ -79,8 +79,8 @@ def test_intervals_of_the_law_hold_the_truth_about_nine_times_in_ten():
     rng, held = np.random.default_rng(7), []
     for _ in range(30):
         km, hour = rng.gamma(2.5, 0.7, 1200), rng.integers(0, 24, 1200)
-        spread = np.sqrt(np.log1p(0.3**2))
-        drive = (1.5 + 1.4 * km) * np.exp(spread * rng.standard_normal(1200) - spread**2 / 2)
+        log_sd = np.sqrt(np.log1p(0.3**2))
+        drive = (1.5 + 1.4 * km) * np.exp(log_sd * rng.standard_normal(1200) - log_sd**2 / 2)
         left, wrong = 60 * rng.random(1200), rng.random(1200)
         arrived = np.where(wrong < 0.01, left + rng.uniform(0, 60, 1200), left + drive)
         left = np.where(wrong > 0.99, arrived - rng.random(1200), left)
@@ -102,7 +102,7 @@ def test_a_station_that_is_not_certain_does_not_widen_the_spread():
     likeliest = _travel_law.fit_law(minutes, both[:, 0], hour, 1 / 60, 1 / 60)
     for value, estimate in ((np.sqrt(np.expm1(0.09)), law.cv), (1.4, law.per_distance)):
         assert abs(np.log(estimate.value / value)) < 3 * estimate.log_error
-    assert likeliest.spread > 1.1 * law.spread
+    assert likeliest.log_sd > 1.1 * law.log_sd
 
 
 def test_draws_have_the_stated_errors_and_a_unique_factor(fit):

@@ -13,7 +13,7 @@ from uploads import file
 import emsopt as eo
 from emsopt import calls as ec
 from emsopt.calls import areas as areas_module
-from emsopt.calls.profile import hours_watched, shrinkage
+from emsopt.calls.profile import count_observed_hours, shrinkage
 from emsopt.city import travel
 from emsopt.errors import InputError
 
@@ -271,9 +271,9 @@ def test_files_of_two_cities_and_too_many_atoms_are_refused():
 
 def test_hours_watched_count_every_hour_once_and_empty_days_if_asked():
     times = np.array(["2025-01-06T22:30", "2025-01-08T01:05"], dtype="datetime64[s]")
-    watched = hours_watched(times)
+    watched = count_observed_hours(times)
     assert (watched.sum(), watched[0].tolist(), watched[1].tolist()) == (2 + 24 + 2, [0] * 22 + [1, 1], [1] * 24)
-    assert (watched[2].tolist(), hours_watched(times, "missing").sum()) == ([1, 1] + [0] * 22, 4)
+    assert (watched[2].tolist(), count_observed_hours(times, "missing").sum()) == ([1, 1] + [0] * 22, 4)
     frame = random_log(2000, days=20)
     gone = frame["time"].between("2025-01-12", "2025-01-16 23:59:59")
     whole = ec.aggregate_calls(frame, STATIONS).profile.mean_rate

@@ -57,7 +57,7 @@ def test_the_record_tells_who_is_sent_and_the_right_rule_predicts_days_held_out(
     for chosen in {rule, "nearest"}:
         fit, report = calibrate_and_test(log, stations, cut, dispatch=chosen, draws=40)
         assert f"The record follows {rule!r}." in report.dispatch_test
-        assert report.follows == ("" if chosen == rule else rule)
+        assert report.followed_rule == ("" if chosen == rule else rule)
         assert report.dispatch_test in report.details
         others = report.uses.loc[["fleet", "moves", "workload"]]
         assert chosen == rule or (set(others["why"]), others["usable"].any()) == ({report.dispatch_test}, False)
@@ -145,7 +145,7 @@ def test_numbers_of_agencies_are_words_and_a_station_without_one_is_never_the_fi
     found = dispatch_of("agency", dataclasses.replace(log, details=log.details.assign(agency=agency)), table)
     reach = great_circle_km(stations[["lon", "lat"]].to_numpy(), log.locations)
     assert (found.costs(log.locations, reach).argmin(axis=0) > 0).all()
-    assert (found.group[0], found.told.min()) == (-1, 0)
+    assert (found.station_group[0], found.call_group.min()) == (-1, 0)
 
 
 def test_the_order_that_units_tell_hardly_depends_on_how_busy_they_are(places):

@@ -296,6 +296,18 @@ def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
     assert log.joined == len(rows) - len(frame)
 
 
+@pytest.mark.parametrize("lon", [0.0, -93.1, 174.8, 179.9999])
+def test_rows_of_an_incident_are_joined_at_every_longitude_and_in_every_direction(lon):
+    """Two rows of a number are joined if they lie 0.4 km apart, and kept apart if 0.6 km; the globe gives distances."""
+    for km, joined in ((0.4, 1), (0.6, 0)):
+        for angle in np.radians(range(0, 360, 45)):
+            north, east = km / 111.2 * np.cos(angle), km / 111.2 * np.sin(angle) / np.cos(np.radians(44.9))
+            places = {"lon": [lon, (lon + east + 180) % 360 - 180], "lat": [44.9, 44.9 + north]}
+            log = ec.read_calls(pd.DataFrame({"time": "2025-03-14 16:05", "incident_number": 7} | places))
+            assert log.joined == joined
+            assert not joined or log.join_extent[1] == pytest.approx(km, rel=0.01)
+
+
 def test_patients_without_units_are_no_units():
     same_for_all = {"time": "2025-03-14 16:05", "lon": -93.1, "lat": 44.9}
     log = ec.read_calls(pd.DataFrame({"event_id": [1, 1, 2], "patient_id": [1, 2, 1]} | same_for_all))

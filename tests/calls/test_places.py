@@ -11,7 +11,7 @@ from refusals import refused
 from uploads import file
 
 import emsopt as eo
-from emsopt.calls._points import place
+from emsopt.calls._points import parse_place
 
 LOGS = Path(os.environ.get("EMSOPT_DATA", "")) / "logs"
 CITIES = {  # one in each quarter of the globe, at both sides of the date line and at the equator
@@ -96,7 +96,7 @@ def test_a_column_may_say_that_longitude_comes_first(name, city):
      '{"type": "LineString", "coordinates": [[-93.1, 44.91], [-93.2, 44.8]]}', "POLYGON ((0 0, 1 0, 1 1, 0 0))"],
 )  # fmt: skip
 def test_other_forms_are_refused(text):
-    assert place(text) is None
+    assert parse_place(text) is None
     refused(".", eo.calls.read_calls, log({"location": [text]}))
 
 

@@ -10,7 +10,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.uses import starts
+from emsopt.calls.uses import judge_starts
 from emsopt.city.travel import great_circle_km
 from emsopt.errors import EmsoptError, InputError
 
@@ -31,7 +31,7 @@ def moved(stations, angle):
 def trusted(log, stations):
     """Return whether a model of a log may be used for moves, and why; a refused table is not trusted."""
     try:
-        return starts(eo.calls.calibrate(log, stations))
+        return judge_starts(eo.calls.calibrate(log, stations))
     except EmsoptError as error:
         return False, str(error)
 

@@ -13,7 +13,7 @@ import pytest
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
-from emsopt.calls.profile import hours_in, weekdays_in
+from emsopt.calls.profile import parse_hours, parse_weekdays
 from emsopt.commands import _output
 from emsopt.planning.advice import with_gap
 from emsopt.planning.day_plan import hourly_plan
@@ -42,7 +42,7 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_output, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
 
 
 def files_in(folder):
@@ -242,10 +242,10 @@ def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, cap
 
 
 def test_hours_and_days():
-    assert [hours_in(text, "hours") for text in ("7-10", "22-2")] == [[7, 8, 9], [22, 23, 0, 1]]
-    assert hours_in("0-24", "hours") == list(range(24))
+    assert [parse_hours(text, "hours") for text in ("7-10", "22-2")] == [[7, 8, 9], [22, 23, 0, 1]]
+    assert parse_hours("0-24", "hours") == list(range(24))
     days = {"Mon-Fri": [0, 1, 2, 3, 4], "sat, SUNDAY": [5, 6], "Fri-Mon": [0, 4, 5, 6]}
-    assert {text: weekdays_in(text, "weekdays") for text in days} == days
+    assert {text: parse_weekdays(text, "weekdays") for text in days} == days
 
 
 def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, capsys, monkeypatch):

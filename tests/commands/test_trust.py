@@ -12,7 +12,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.calls.recorded import as_recorded, measures, recorded_responses
+from emsopt.calls.recorded import measures, recorded_responses, rounded_measures
 from emsopt.commands import _output
 
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
@@ -21,7 +21,7 @@ TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 @pytest.fixture(autouse=True)
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_output, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def files(frames, tmp_path_factory):
 def once(folder, files, *options):
     """Run the command for several tests; return its folder and what it printed."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(_output, "draw", lambda *_: [])
+        patch.setattr(_output, "draw_deployments", lambda *_: [])
         assert main(["city", *files, "--cell", "3", "--out", str(folder), *options]) == 0
     return folder, printed.getvalue()
 
@@ -145,7 +145,7 @@ def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, fram
     table = pd.DataFrame({"recorded": measures(minutes, step, [8.0])}).drop(index="percentile_50_min")
     written = pd.read_csv(out / "recorded.csv", index_col="measure")
     np.testing.assert_allclose(written["recorded"], table["recorded"], rtol=1e-6)
-    np.testing.assert_allclose(written["today"], as_recorded(today, step), rtol=1e-6)
+    np.testing.assert_allclose(written["today"], rounded_measures(today, step), rtol=1e-6)
     for said in (
         f"unrounded times of 8 min or more as late: {today.late_fraction(8.0):.1%} of today's",
         f"10 of {len(frames[0]):,} calls got no unit: they are left out",

@@ -250,7 +250,7 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
 
 @pytest.fixture
 def form(refs):
-    """The dashboard with the practice town's files under names that tell nothing, and an empty form afterwards."""
+    """The dashboard with the practice town's files under names that show_progress nothing, and an empty form afterwards."""
     calls, stations = eo.datasets.practice_calls()
     refs["city"].value = "Your own files"
     refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
@@ -261,8 +261,8 @@ def form(refs):
 
 def emptied(refs):
     for name in OPTIONS:
-        refs[name].value = _uploads.START.get(name, "")
-    for name in _uploads.TICKS:
+        refs[name].value = _uploads.FIELD_DEFAULTS.get(name, "")
+    for name in _uploads.CHECKBOXES:
         refs[name].value = False
 
 
@@ -440,9 +440,9 @@ def test_a_bar_says_how_long_it_will_be(monkeypatch):
     now = iter([0.0, 0.0, 100.0, 200.0, 200.0])
     monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
     with (bar := _widgets.Bar("Searching")):
-        bar.tell(10, 100)
+        bar.show_progress(10, 100)
         assert bar.description == "Searching, about 15 min left"
-        bar.tell(0, 3)  # another part of the work begins
+        bar.show_progress(0, 3)  # another part of the work begins
         assert (bar.description, bar.value) == ("Searching", 0)
 
 

@@ -9,7 +9,14 @@ import emsopt as eo
 from emsopt.optimizers import METHODS, GPpM
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels.optimizer import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
+from emsopt.panels.optimizer import (
+    COLUMNS,
+    Trace,
+    best_swaps,
+    describe_evaluation,
+    describe_moves,
+    largest_coefficients,
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,25 +77,25 @@ def test_looking_does_not_change_the_search(city, objective, method):
         trace.step()
         best_swaps(trace.optimizer) if hasattr(trace.optimizer, "acquisition") else None
     run = eo.minimize(eo.Objective(city, 9, "approximate"), method, budget=24, rng=3)
-    facts = trace.facts
-    assert (list(facts.columns), facts.value.tolist()) == (COLUMNS, run.history["value"].tolist())
-    assert (facts.best.tolist(), facts.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
-    assert not facts.own.any()
+    history = trace.history
+    assert (list(history.columns), history.value.tolist()) == (COLUMNS, run.history["value"].tolist())
+    assert (history.best.tolist(), history.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
+    assert not history.own.any()
 
 
 def test_predictions_are_made_before_the_evaluation(objective):
     """Each is what another optimizer says that was told only the evaluations before."""
     trace, other = traced(objective, steps=26, rng=1), GPpM(objective, rng=1)
-    facts = trace.facts
-    assert facts.initial.tolist() == [True] * 20 + [False] * 6
-    assert facts.expected[:20].isna().all()
+    history = trace.history
+    assert history.initial.tolist() == [True] * 20 + [False] * 6
+    assert history.expected[:20].isna().all()
     for k in range(20):
-        other.tell(trace.optimizer.sites[k], facts.value[k])
+        other.tell(trace.optimizer.sites[k], history.value[k])
     for k in range(20, 26):
         mean, deviation = other.predict([trace.optimizer.sites[k]])
-        assert (facts.expected[k], facts.deviation[k]) == (mean[0], deviation[0])
-        other.tell(trace.optimizer.sites[k], facts.value[k])
-    assert (facts.expected[20:] - facts.value[20:]).abs().min() > 1e-6
+        assert (history.expected[k], history.deviation[k]) == (mean[0], deviation[0])
+        other.tell(trace.optimizer.sites[k], history.value[k])
+    assert (history.expected[20:] - history.value[20:]).abs().min() > 1e-6
 
 
 @pytest.mark.parametrize("method", ["sparbl+", "genetic"])
@@ -98,10 +105,10 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     refs["method"].value = method
     trace = refs["trace"]()
     assert type(trace.optimizer) is METHODS[method]
-    assert len(trace.facts) == 0
+    assert len(trace.history) == 0
     advance(panel, 23)
     refs["step"].click()
-    assert len(refs["trace"]().facts) == 24
+    assert len(refs["trace"]().history) == 24
     assert refs["message"].value == refs["edges"].value == ""
     assert "Values of 24 evaluations" in refs["convergence"].value
     has_model = hasattr(trace.optimizer, "_coef")
@@ -114,24 +121,24 @@ def test_when_all_is_tried_there_is_no_step_left(small, drawn):
     refs = eo.panels.optimizer_panel(small, rng=0).refs
     assert small.space.count == 3
     refs["run"].click()
-    assert len(refs["trace"]().facts) == 3
+    assert len(refs["trace"]().history) == 3
     assert refs["step"].disabled
     assert refs["run"].disabled
     assert "All allowed deployments are evaluated" in words(refs["message"])
-    assert "no coordinates" in refs["map"].scene["sentence"]
+    assert "no coordinates" in refs["map"].scene["describe_evaluation"]
     refs["restart"].click()
     assert not refs["step"].disabled
     for method in METHODS:
         refs["method"].value = method
         refs["run"].click()
-        assert len(refs["trace"]().facts) == 3, method
+        assert len(refs["trace"]().history) == 3, method
 
 
 def test_it_shows_what_was_asked_and_what_the_method_thinks(city, ran):
     refs, trace = ran.refs, ran.refs["trace"]()
-    row, before = trace.facts.iloc[-1], trace.facts.iloc[-2]
+    row, before = trace.history.iloc[-1], trace.history.iloc[-2]
     said = words(refs["said"])
-    assert said == sentence(trace.facts)
+    assert said == describe_evaluation(trace.history)
     assert said.startswith(
         f"Evaluation 30: {row.value:.3f} min, {100 * (row.value / before.best - 1):.1f} % above the best"
     )
@@ -139,11 +146,11 @@ def test_it_shows_what_was_asked_and_what_the_method_thinks(city, ran):
     best = best_swaps(trace.optimizer)[:12]
     shown = [(name, found[0]) for name, found in cells(refs["thoughts"]).items()]
     assert shown == [(name, f"{value:.2f}") for name, value in zip(best.name, best.value, strict=True)]
-    known = trace.facts[20:]
+    known = trace.history[20:]
     within = ((known.value - known.expected).abs() <= 2 * known.deviation).sum()
     assert f"{within} of 10 values are within two" in refs["predictions"].value
     assert f"Edge {trace.optimizer.edge:.3g} after evaluation 30" in refs["edges"].value
-    assert away_from_centre(city, trace.asked, trace.centre, trace.edge) in words(refs["where"])
+    assert describe_moves(city, trace.last_sites, trace.centre, trace.edge) in words(refs["where"])
 
 
 def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
@@ -157,14 +164,14 @@ def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
     refs["evaluate"].click()
     trace = refs["trace"]()
     assert objective.evaluations == before + 1
-    row = trace.facts.iloc[-1]
+    row = trace.history.iloc[-1]
     assert (row.own, row.initial, row.value) == (True, False, objective(own))
     assert trace.optimizer.is_taken(objective.space.canonical(own))
     assert words(refs["said"]).startswith("Evaluation 1, your own: ")
     refs["evaluate"].click()
     assert "already evaluated, as evaluation 1" in words(refs["message"])
     refs["step"].click()
-    assert (len(trace.facts), refs["message"].value) == (2, "")
+    assert (len(trace.history), refs["message"].value) == (2, "")
 
 
 def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
@@ -174,13 +181,13 @@ def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
     assert [k for k, field in enumerate(refs["sites"]) if field.value] == refs["trace"]().optimizer.best[0].tolist()
     refs["clear"].click()
     assert words(refs["placed"]) == "0 of 9 units placed"
-    first = refs["trace"]().facts
+    first = refs["trace"]().history
     refs["restart"].click()
     assert (words(refs["said"]), refs["map"].layout.visibility) == ("Nothing is evaluated yet.", "hidden")
     for seed, same in ((0, True), (1, False)):
         refs["seed"].value = seed
         refs["step"].click()
-        assert (refs["trace"]().facts.value.tolist() == first.value.tolist()) == same
+        assert (refs["trace"]().history.value.tolist() == first.value.tolist()) == same
 
 
 def test_pinned_and_closed_sites_bind_ones_own_deployment(city):
@@ -191,7 +198,7 @@ def test_pinned_and_closed_sites_bind_ones_own_deployment(city):
     assert ([field.value for field in fields], fields[4].disabled) == ([0, 0, 0, 1] + [0] * 13, True)
     fields[3].value, fields[8].value, fields[9].value = 0, 9, 1
     refs["evaluate"].click()
-    assert sorted(refs["trace"]().asked.tolist()) == [3, 8, 8, 9]
+    assert sorted(refs["trace"]().last_sites.tolist()) == [3, 8, 8, 9]
 
 
 def test_swaps_are_ranked_by_expected_improvement(city, objective):

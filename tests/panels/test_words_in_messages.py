@@ -12,7 +12,7 @@ from emsopt.commands.own_city import in_options
 from emsopt.errors import InputError
 
 pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels._uploads import TICKS, WORDS, city_from_uploads, in_controls
+from emsopt.panels._uploads import CHECKBOXES, CONTROL_NAMES, city_from_uploads, in_controls
 from emsopt.planning.settings import OPTIONS
 
 STATIONS = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": [45.05, 45.05]})
@@ -64,12 +64,14 @@ def messages():
 
 @pytest.mark.parametrize("words", [in_controls, in_options])
 def test_no_python_and_no_word_of_the_other_is_left(words):
-    own = {*WORDS.values(), OPTIONS["name"].label, *(label for label, _ in TICKS.values())} - {"a shorter log"}
+    own = {*CONTROL_NAMES.values(), OPTIONS["name"].label, *(label for label, _ in CHECKBOXES.values())} - {
+        "a shorter log"
+    }
     for name, text in messages().items():
         said = words(text)
         for label in own:  # some have parentheses
             said = said.replace(label, "LABEL") if " " in label else said
-        assert not any(name in said for name in WORDS if "_" in name), (name, said)
+        assert not any(name in said for name in CONTROL_NAMES if "_" in name), (name, said)
         assert not PYTHON.search(said), (name, said)
         assert ("--" not in said) if words is in_controls else "LABEL" not in said, (name, said)
         assert "between" not in said, (name, said)

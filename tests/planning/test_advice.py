@@ -23,7 +23,7 @@ PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": Tr
 @pytest.fixture(scope="module")
 def san_jose():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(areas, "ENOUGH_ATOMS", 200)  # cells that the search has to narrow
+        patch.setattr(areas, "MOST_CELLS_BY_DEFAULT", 200)  # cells that the search has to narrow
         yield eo.planning.advise(*eo.datasets.san_jose_calls())
 
 
@@ -35,7 +35,7 @@ def practice():
 
 def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, monkeypatch, capsys):
     """It asks for the same advice as Python does; within 40 lines, and the answer within twelve."""
-    monkeypatch.setattr("emsopt.commands._output.draw", lambda *_: [])
+    monkeypatch.setattr("emsopt.commands._output.draw_deployments", lambda *_: [])
     asked = []
     monkeypatch.setattr("emsopt.planning.advise", lambda *given, **_: asked.append(given) or san_jose)
     assert main(["city", "--san-jose", "--out", str(tmp_path)]) == 0

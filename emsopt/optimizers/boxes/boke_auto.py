@@ -18,8 +18,11 @@ data, and all inputs share one bandwidth. Here:
 
 - The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a *peak*,
   an observed point whose value is at least that of its 2 (d + 1) nearest neighbours. As points accumulate near the
-  peak, the bandwidth and the box in which the next point is sought both shrink.
-- A peak is *known* if its quadratic predicts only a negligible gain, or if d + 1 points are closer to it than
+  peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, half of these steps
+  maximise, in the same box, the mean of the process given all values, not clipped, with noise ratio ``LEAST_NOISE``: it
+  needs fewer points than the quadratic, whose maximum may be a poor one again and again. The quadratic remains, as its
+  error near a peak has no lower limit and it does not depend on a fitted kernel.
+- A peak is *known* if its model predicts only a negligible gain, or if d + 1 points are closer to it than
   ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
   maximise the upper bound if there is no such peak.
 
@@ -73,7 +76,7 @@ from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
 from ._base import BoxOptimizer
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
-from .gp_ucb import NOISE_FREE, NOISY, refit, with_expected
+from .gp_ucb import LEAST_NOISE, NOISE_FREE, NOISY, refit, with_expected
 
 SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 NEIGHBOURS = 1.5
@@ -81,6 +84,7 @@ RIDGE = 1e-6
 CROWDED = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
 PROMISING = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
 RETURNING = 0.5  # share of the steps that climb the best peak although it is known
+INTERPOLATED = 0.5  # share of the climbs of a peak by the process instead of the quadratic
 COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 CLEARLY = 0.7
@@ -138,15 +142,14 @@ def condition_additive(
 
 
 class BOKEAuto(BoxOptimizer):
-    """Maximise, chosen at random, an upper bound, a local quadratic or, if it predicts better, an additive process.
+    """Maximise, chosen at random, an upper bound, a local model or, if it predicts better, an additive process.
 
     Options are those of `BoxOptimizer`.
 
     Notes
     -----
-    In a noise-free run, a maximum of the quadratic that has already been evaluated is replaced by the maximiser of the
-    upper bound and, if that has been evaluated too, by the point of lowest density. To keep the points of a batch
-    apart, so is a maximum within ``CROWDED`` of a pending point, which was asked for but not observed. Pending points
+    In a noise-free run, a maximum of the local model that was already evaluated is replaced by the maximiser of the
+    upper bound and, if that was evaluated too, by the point of lowest density. To keep the points of a batch apart, so is a maximum within ``CROWDED`` of a pending point, which was asked for but not observed. Pending points
     are treated as observed, with the value predicted by the process.
 
     Examples
@@ -210,15 +213,19 @@ class BOKEAuto(BoxOptimizer):
         yield self._climb(lambda x: emptiness(process, x))
 
     def _exploit(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the point, (d,), where the quadratic of the best unknown peak is largest; None if all are known.
+        """Return the point, (d,), where the model at the best unknown peak is largest; None if all are known.
 
         If the best peak of all is known, its maximum is returned instead in a share ``RETURNING`` of the calls.
         """
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
+        interpolated = None
+        if not self.objective.noisy and self.rng.random() < INTERPOLATED:
+            whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
+            interpolated = lambda x: mean_and_density(whole, x)[::2]
         first = found = None
         for peak, radius in zip(*peaks_of(X, heights), strict=True):
-            x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
+            x, gain = self._top(interpolated or local_quadratic(X, y, X[peak]), X[peak], radius)
             first = x if first is None else first
             if gain > PROMISING and radius > CROWDED and not self._is_pending(x):
                 found = x
@@ -231,11 +238,11 @@ class BOKEAuto(BoxOptimizer):
         """Return whether a pending point lies within ``CROWDED`` of x."""
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
-    def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Return the maximiser of a quadratic within ``radius`` of ``centre`` in each input, and its gain over that."""
+    def _top(self, model: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
+        """Return the maximiser of a model within ``radius`` of ``centre`` in each input, and its gain over that."""
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
-        x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
-        return x, value - quadratic(centre[None])[0][0]
+        x, value = maximize_on_box(model, [centre, *starts_on_box(box, STARTS, self.rng)], box)
+        return x, value - model(centre[None])[0][0]
 
 
 def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:

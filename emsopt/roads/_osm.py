@@ -33,7 +33,7 @@ from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, Message, MissingDependencyError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, PathLike
 from .energy import terrain_inclines
-from .line_graph import MOST_M_S
+from .shortest_paths import MOST_M_S
 
 if TYPE_CHECKING:
     from osmium.osm import Node, Relation, TagList, Way

@@ -18,7 +18,7 @@ from ..errors import InputError, Message
 from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote
 from .energy import STEEPEST
-from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
+from .shortest_paths import FARTHEST_M, LONGEST_M, MOST_M_S
 
 CAR = "passenger"  # SUMO's name of the vehicle class
 HIGHEST_M = 1e4  # above all mountains: larger heights are mistakes

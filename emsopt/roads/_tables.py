@@ -26,7 +26,7 @@ from .._files.geography import degrees
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, PathLike
-from .line_graph import LONGEST_M, MOST_M_S, legal_turns
+from .shortest_paths import LONGEST_M, MOST_M_S, legal_turns
 
 NODE = ("index", "id", "node", "name", "osmid")
 TAIL = ("fromnode", "from_node", "from", "source", "tail", "u")

@@ -2,7 +2,7 @@
 
 A *road edge* is one direction of a street between two junctions; a two-way street gives two edges. A *connection*
 (e1, e2) means that a car at the end of e1 may continue onto e2; a forbidden turn has no connection. Which U-turns are
-legal depends on the source of the connections. Closures and shortest paths are those of `emsopt.roads.line_graph`.
+legal depends on the source of the connections. Closures and shortest paths are those of `emsopt.roads.shortest_paths`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ._osm import read_osm
 from ._sumo import read_net
 from ._tables import read_tables
 from .energy import INCLINES
-from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, LineGraph, checked_connections, legal_turns
+from .shortest_paths import FARTHEST_M, LONGEST_M, MOST_M_S, LineGraph, checked_connections, legal_turns
 from .snapping import Snapper
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .._running.parallel import cores
 from ..errors._types import BoolArray, FloatArray, IntArray
-from .line_graph import LineGraph
+from .shortest_paths import LineGraph
 from .snapping import Places
 
 BLOCK = 50  # searches of a thread at a time, which share the work space

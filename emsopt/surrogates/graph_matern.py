@@ -41,7 +41,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from ..errors._types import ArrayLike, FloatArray, IntArray
 from ..errors._validate import real_array
-from ..roads.line_graph import checked_connections
+from ..roads.shortest_paths import checked_connections
 
 __all__ = ["graph_matern", "incidence_laplacian"]
 

@@ -125,7 +125,7 @@ def test_when_all_is_tried_there_is_no_step_left(small, drawn):
     assert refs["step"].disabled
     assert refs["run"].disabled
     assert "All allowed deployments are evaluated" in words(refs["message"])
-    assert "no coordinates" in refs["map"].scene["describe_evaluation"]
+    assert "no coordinates" in refs["map"].scene["sentence"]
     refs["restart"].click()
     assert not refs["step"].disabled
     for method in METHODS:

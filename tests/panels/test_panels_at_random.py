@@ -167,7 +167,7 @@ def test_inputs_are_labelled_and_names_stay_text(name, quick):
 @pytest.mark.parametrize(
     ("name", "fails", "action", "told"),
     [
-        ("load", "deployment._charts.figures", "load", "message"),
+        ("load", "deployment._charts.figures_table", "load", "message"),
         ("optimizer", "optimizer.Trace.step", "step", "message"),
         ("dashboard", "_uploads._by_name", "read", "message"),
         ("dashboard", "_tabs.search", "search", "answer"),

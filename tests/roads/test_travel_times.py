@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import dijkstra
 from emsopt import City, datasets
 from emsopt.calls import city_from_calls
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads.line_graph import legal_turns
+from emsopt.roads.shortest_paths import legal_turns
 
 
 def ends_of(net):

@@ -149,8 +149,9 @@ class BOKEAuto(BoxOptimizer):
     Notes
     -----
     In a noise-free run, a maximum of the local model that was already evaluated is replaced by the maximiser of the
-    upper bound and, if that was evaluated too, by the point of lowest density. To keep the points of a batch apart, so is a maximum within ``CROWDED`` of a pending point, which was asked for but not observed. Pending points
-    are treated as observed, with the value predicted by the process.
+    upper bound and, if that was evaluated too, by the point of lowest density. To keep the points of a batch apart, so
+    is a maximum within ``CROWDED`` of a pending point, which was asked for but not observed. Pending points are treated
+    as observed, with the value predicted by the process.
 
     Examples
     --------

@@ -4,7 +4,7 @@
     python docs/_notebook_pages.py --store       # the start page with its outputs, for viewers that run nothing
 
 Outputs are kept in ``docs/_build/executed`` until the notebook or the package changes. An error in a cell is an error.
-Notebooks that nbval has run (`_nbval`) are there already.
+Notebooks that nbval has run (`_keep_outputs`) are there already.
 """
 
 import base64

@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from .commands import COMMANDS
 from .errors import EmsoptError
+
+COMMANDS = {"city": "own_city", "dashboard": "dashboard", "notebooks": "notebooks"}  # and the module of each
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

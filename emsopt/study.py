@@ -27,7 +27,7 @@ import numpy as np
 from ._files.version import provenance
 from ._running.json_lines import json_lines
 from ._running.loop import bar
-from ._running.parallel import as_completed, one_thread, submit
+from ._running.parallel import map_unordered, one_thread, submit
 from .errors import EmsoptError, InputError, _validate
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _results(
 
     with parallel_config(**(settings if left else _SERIAL)):  # without cases left, workers need not start
         items = left.items()
-        with closing(as_completed(work, items) if executor is None else submit(executor, work, items)) as found:
+        with closing(map_unordered(work, items) if executor is None else submit(executor, work, items)) as found:
             yield from found
 
 

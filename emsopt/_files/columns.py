@@ -25,7 +25,7 @@ BLANKS = {  # programs write missing values in many ways; in lower case
     *("not applicable", "not recorded", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
-DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
+COMMA = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
 LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
@@ -85,7 +85,7 @@ class Table(NamedTuple):
         """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
         keys = [key for key in options if key in self.frame.columns]
         # repeated ids name no row
-        key = next((key for key in keys if distinct(self.frame[key])), keys[0] if keys else None)
+        key = next((key for key in keys if are_distinct(self.frame[key])), keys[0] if keys else None)
         cells = None if key is None else [text(cell) for cell in self.frame[key]]
         return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
 
@@ -119,7 +119,7 @@ class Table(NamedTuple):
         If three digits follow every comma, it may separate thousands, and is replaced only if ``always``.
         """
         cells = self.frame[key].tolist()
-        commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
+        commas = [COMMA.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
         if not any(match is not None and (always or len(match[2]) != 3) for match in commas):
             return self
         changed = [f"{match[1]}.{match[2]}" if match else cell for cell, match in zip(cells, commas, strict=True)]
@@ -241,7 +241,7 @@ def blank(cells: Iterable[object]) -> BoolArray:
     return np.array([is_blank(cell) for cell in cells], dtype=bool)
 
 
-def distinct(cells: Iterable[object]) -> bool:
+def are_distinct(cells: Iterable[object]) -> bool:
     """Return whether all cells are filled and differ as text."""
     words = [text(cell).strip() for cell in cells]
     return all(words) and len(set(words)) == len(words)

@@ -301,7 +301,7 @@ def _area_names(rows: Sequence[dict[str, Any]], keys: Sequence[str], where: str)
         said = f"a property {' or '.join(map(repr, keys))}; {columns.list_columns(rows[0])}"
         raise InputError(f"{where}: every feature needs {said}. Say which one holds the names.")
     given = {key: [columns.text(properties[key]) for properties in rows] for key in found}
-    key = next((key for key in found if columns.distinct(given[key])), found[0])
+    key = next((key for key in found if columns.are_distinct(given[key])), found[0])
     return _validate.names(given[key], f"{where}, property {key!r}", len(rows), "area")
 
 

@@ -100,7 +100,7 @@ class RunFile:
             self.rows[row[step]] = row
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error for a damaged line; line 0 is the description of the run, and the steps follow in order."""
+        """Raise the error for a damaged line: 0 is the description of the run, k ≥ 1 the k-th stored step."""
         assert self._log is not None
         self._log.refuse(number + 1)
 

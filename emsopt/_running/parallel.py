@@ -23,7 +23,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options: Any) -> Generator[Any, None, None]:
+def map_unordered(function: Callable[[Any], Any], items: Iterable[Any], **options: Any) -> Generator[Any, None, None]:
     """Yield ``function(item)`` of each item through joblib, in order of completion.
 
     An item is taken from ``items`` only when a worker is free for it. ``options`` are those of `joblib.Parallel`; the
@@ -64,7 +64,7 @@ def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], 
     if callable(workers):
         return lambda function, items: workers(function, list(items))
     number = cores() if workers == -1 else _validate.whole_number(workers, "workers")
-    return map if number == 1 else partial(as_completed, n_jobs=number)
+    return map if number == 1 else partial(map_unordered, n_jobs=number)
 
 
 class _OneThread:

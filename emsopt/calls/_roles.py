@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .._files.columns import DECIMAL, blank, list_columns, texts
+from .._files.columns import COMMA, blank, list_columns, texts
 from ..errors import Argument, InputError, Message
 from ..errors._types import FloatArray
 from ..errors._validate import quote
@@ -130,7 +130,7 @@ class _ColumnChooser:
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
         return (
             _names.letters(name) in ("lon", "lat")
-            or self._fits(DECIMAL.fullmatch, name)
+            or self._fits(COMMA.fullmatch, name)
             or not self._fits(parse_place, name)
         )
 

@@ -302,7 +302,10 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: s
 
 
 def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
-    """Convert times to a zone; return local times, times in UTC and the clock. Raise if times have no offset."""
+    """Convert times to a zone, if one is given; return local times, times in UTC, both (K,), and the log's ``clock``.
+
+    Raise if the zone is unknown, or the times have no offset.
+    """
     if time_zone is None:
         return times, utc, clock
     if utc is None:

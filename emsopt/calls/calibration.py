@@ -38,9 +38,9 @@ from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import ContradictionError, InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
-from . import _travel_law, _units
+from . import _travel_calibration, _units
 from ._times import hour_of_week
-from ._travel_law import TravelLaw, fit_law
+from ._travel_calibration import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..roads import RoadNetwork
 
 NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
-LONGEST_MIN = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_law.LONGEST_MIN, "service": 1440.0}
+LONGEST_MIN = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_calibration.LONGEST_MIN, "service": 1440.0}
 DURATIONS = {  # from, to
     "call handling": ("time", "dispatched"),
     "turnout": ("dispatched", "en_route"),

@@ -103,7 +103,10 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str,
 
 
 def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
-    """Return whether recorded responses (min), shape (K,), are surely longer where modelled ones are, and why."""
+    """Return whether recorded responses (min), (K,), grow significantly with modelled ones, (K,), and a sentence why.
+
+    A slope significantly below `LEAST_SLOPE` counts as no.
+    """
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
     slope = x @ y / squares
@@ -116,7 +119,11 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
 
 
 def _judge_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Ruling) -> Ruling:
-    """Judge whether the model may be used to choose the number of units; ``row`` is that of the utilisation."""
+    """Judge whether the model may be used to choose the number of units.
+
+    ``row`` is the row "utilization" of the back-test, None if the log has no units with known homes; ``moves`` is the
+    ruling on moves, which must be positive too.
+    """
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS:

@@ -18,7 +18,7 @@ from ..city import tables
 from ..errors import EmsoptError, InputError, Message
 from ..errors._validate import existing_file, path, positive_number, whole_number
 from ..planning.settings import OPTIONS, Settings, name_station_columns, parse_columns
-from . import _output
+from . import _shared
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -64,7 +64,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--skip-empty-days", dest="empty_days", help="treat days without calls as not recorded", **missing)
     add("--accept-findings", action="store_true", help="go on although checks of the data find something wrong")
     add("--moves", type=int, metavar="K", help="plan the day, with at most K units moved between two hours")
-    _output.add_fleet_options(parser)
+    _shared.add_fleet_options(parser)
     add = parser.add_argument_group("the log and times, as in the form of the dashboard").add_argument
     for name, option in OPTIONS.items():
         text = option.help.replace("%", "%%") + "; or a .csv file with a column 'station'" * (name == "today")
@@ -131,13 +131,13 @@ def _run(options: Namespace) -> None:
     inputs = [*options.files, *(getattr(options, name) for name in ("areas", "travel_times", "roads", "homes"))]
     settings = _settings(options)
     calls, stations = _read(options)
-    advice = advise(calls, stations, settings, progress=_output.progress("starts of the search, then cities drawn"))
-    out = _output.results_folder(options.out, inputs)
-    lines = [_output.wrap(in_options(line)) for line in advice.sentences]
+    advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
+    out = _shared.results_folder(options.out, inputs)
+    lines = [_shared.wrap(in_options(line)) for line in advice.sentences]
     last = ["Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
     lines += map(in_options, ("", *(advice.details if options.details else last)))
     print("\n".join(lines), flush=True)
-    _output.write_results(out, _write_results(advice, out, options.moves), start)
+    _shared.write_results(out, _write_results(advice, out, options.moves), start)
 
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
@@ -152,11 +152,11 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
         yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    yield from _output.draw_deployments(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
+    yield from _shared.draw_deployments(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
-        advice = advice.with_day(moves, progress=_output.progress("plan of the day"))
+        advice = advice.with_day(moves, progress=_shared.progress("plan of the day"))
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")

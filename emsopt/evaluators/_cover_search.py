@@ -173,7 +173,7 @@ class _Search:
         return self.value + max(self.least, TOLERANCE * self.value)
 
     @property
-    def late(self) -> bool:
+    def must_stop(self) -> bool:
         check_ctrl_c()
         return time.monotonic() > self.end or (self.stop is not None and self.stop())
 
@@ -199,7 +199,8 @@ class _Search:
         first = now + FIRST * (self.end - now)
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
             stack.callback(setattr, self, "over", True)  # Ctrl-C ends the other thread too
-            while time.monotonic() < first and not self.late and (left > 0 or (self.descending and first == np.inf)):
+            unlimited = first == np.inf
+            while time.monotonic() < first and not self.must_stop and (left > 0 or (self.descending and unlimited)):
                 annealing = pool.submit(self.anneal, MOVES * steps) if left > 0 else None
                 if self.descending:
                     self.descend(steps)
@@ -211,7 +212,7 @@ class _Search:
                 if self.bound < self.target:
                     return -np.inf
                 steps = min(2 * steps, MOST_STEPS)
-            return self.bound if self.late else self.finish(pool)
+            return self.bound if self.must_stop else self.finish(pool)
 
     @property
     def descending(self) -> bool:
@@ -228,7 +229,7 @@ class _Search:
         if self.end == np.inf:
             return self.settled(*self.solve(), self.best)
         other = pool.submit(self.chain, 0, time.monotonic())
-        while self.descending and not self.late:
+        while self.descending and not self.must_stop:
             self.descend(FIRST_STEPS)
             for counts in tuple(self.met):  # better deployments fix more sites
                 self.update(counts)
@@ -249,7 +250,7 @@ class _Search:
         best, length = self.best, (self.end - start) / RUNS
         for begin in start + length * np.arange(RUNS):
             counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
-            while not self.over and not self.late:
+            while not self.over and not self.must_stop:
                 done = (time.monotonic() - begin) / (length * (1 - MERGING))
                 if done >= 1:
                     break
@@ -257,14 +258,14 @@ class _Search:
                 met = _anneal(self.reach, self.worth, counts, self.limits, (heat, heat), PIECE, self.states[number])
                 good = max(good, met, key=self.of)
             best = max(best, good, key=self.of)
-            if self.over or self.late:
+            if self.over or self.must_stop:
                 break
             self.met.append(good)
-            best = self.merged(best, begin + length)
+            best = self.best_on_merged_sites(best, begin + length)
             self.met.append(best)
         return best
 
-    def merged(self, best: IntArray, end: float) -> IntArray:
+    def best_on_merged_sites(self, best: IntArray, end: float) -> IntArray:
         """Return the best deployment found by ``end`` that uses only sites of deployments in ``met`` and ``best``."""
         some = np.flatnonzero(best + sum(self.met))
         counts, limits = np.zeros_like(best), (self.limits[0][some], self.limits[1][some])

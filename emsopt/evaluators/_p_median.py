@@ -277,7 +277,11 @@ class _Search:
     def branching_site(
         self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], recency: FloatArray
     ) -> tuple[int, IntArray]:
-        """Return the site with the largest product of its two branches' gains, and the atoms around it."""
+        """Choose a free site to branch on; return it and the atoms around it.
+
+        The score of a site, of at most `CANDIDATES`, is the product of the mean gains in the bound of its two branches,
+        as shares of the gap. Trial ascents measure them for a site without earlier branches.
+        """
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(recency[free] - BRANCHING_SHARE), kind="stable")[:CANDIDATES]]:

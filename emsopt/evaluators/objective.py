@@ -115,7 +115,7 @@ class Objective:
         return {name: value for name, value in vars(self).items() if name != "value_function"}
 
     def with_seed(self, seed: int) -> "Objective":
-        """Return a copy that simulates the calls of one seed for every deployment; only simulations depend on it."""
+        """Return a copy that simulates every deployment with this random seed; other evaluators ignore it."""
         twin = copy(self)
         if self.evaluator == "simulation":
             twin.options = self.options | {"rng": seed}  # a new dict, as the copy shares that of the original

@@ -226,10 +226,11 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
 
 
 def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
-    """Return up to ``most`` rows with the shortest time to the remotest column, and a lower bound on that time.
+    """Return up to ``most`` rows that minimise the longest time (min) to a column, the p-centre problem, and a bound.
 
     ``times`` has sites as rows and atoms as columns, ``served`` the shortest times from sites that are pinned. The
-    bound is infinite if the rows are optimal. The time is found by bisection over all entries.
+    lower bound on that time is infinite if the rows are proven optimal, and otherwise what was known at the time
+    ``end``. The time is found by bisection over all entries.
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far

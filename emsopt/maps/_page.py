@@ -1,7 +1,7 @@
 """`Page`, a self-contained HTML page with a map of any kind, and the script of live maps.
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
-(`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `live.LiveMap`. A page
+(`vendor`) into ``pages/page.html``; `widget_script` puts those of `KINDS` into the script of `live.LiveMap`. A page
 sends no requests to any server.
 """
 
@@ -96,7 +96,7 @@ def delta_encode(line: ArrayLike, scale: int) -> list[int]:
 
 @cache  # the same for all widgets
 def widget_script() -> str:
-    """Return the JavaScript module of the widget, which draws every kind of map."""
+    """Return the JavaScript module of the widget, which draws the maps of `KINDS`."""
     return _fill_constants(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
 
 

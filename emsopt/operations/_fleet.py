@@ -93,7 +93,10 @@ def normal(seed: int, n: int, k: int) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
-    """Return a time of the given mean: exponential if ``spread`` is below 0, fixed if it is 0, else lognormal."""
+    """Draw a duration (min) of a given mean, by the uniform numbers k and k + 1 of call n.
+
+    It is exponential if ``spread`` < 0, fixed if it is 0, else lognormal with log standard deviation ``spread``.
+    """
     if mean == 0 or spread == 0:
         return mean
     if spread < 0:

@@ -10,8 +10,8 @@ from .deployments.genetic_annealing import Genetic
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import BOCS, SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search
-from .run import Run as Run
-from .run import empirical_regret
+from .result import Run as Run
+from .result import empirical_regret
 from .search import BOX_METHODS, METHODS, maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "LEARNERS", "METHODS", "BOKEAuto", "BOKEPlus", "Categorical", "GPpM"]

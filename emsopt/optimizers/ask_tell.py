@@ -18,7 +18,7 @@ from .._running.parallel import one_thread
 from ..errors import InputError, NoneLeftError, _validate
 from ..errors._types import ArrayLike, FloatArray, Rng
 from ..problems.box import MOST_LISTED
-from .run import Run
+from .result import Run
 
 X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""

@@ -58,7 +58,7 @@ def batch_size(file: RunFile, workers: Workers, batch: int) -> int:
     return size
 
 
-def evaluations(
+def run_evaluations(
     steps: Steps,
     optimizer: AskTell[Any],
     task: Callable[[Item], Outcome],

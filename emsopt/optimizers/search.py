@@ -37,13 +37,13 @@ from .evaluations import (
     batch_size,
     check_catch,
     evaluate_candidate,
-    evaluations,
     is_outcome,
     is_user_function,
     recommend_candidate,
+    run_evaluations,
     value_of,
 )
-from .run import Run
+from .result import Run
 
 Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
 
@@ -287,7 +287,7 @@ def _search(
         optimizer.enqueue(first)
         task = partial(evaluate_candidate, goal, seed, plan.catch)
         reason = StoppingRule(optimizer, plan.target, record.given)
-        for x, outcome in evaluations(steps, optimizer, task, parallel_map, size, plan.budget, reason):
+        for x, outcome in run_evaluations(steps, optimizer, task, parallel_map, size, plan.budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
             optimizer.tell(x, value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")

@@ -13,7 +13,7 @@ from .. import plots
 from ..maps import _colours
 from ..maps.deployments import place_name
 from ..planning.advice import tally
-from ._widgets import bar, lines, picture, table
+from ._widgets import bar_cell, lines, picture, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -156,7 +156,7 @@ def busy_table(evaluations: dict[str, Evaluation]) -> str:
         for site, name in names.items():
             shares = e.utilizations[e.sites == site]
             several = f" ({len(shares)} units)" if len(shares) > 1 else ""
-            cells[site, name][k] = bar(shares.mean(), colour, f"{shares.mean():.0%}{several}")
+            cells[site, name][k] = bar_cell(shares.mean(), colour, f"{shares.mean():.0%}{several}")
     rows = ((name, row) for (_, name), row in sorted(cells.items()))
     return table("How busy each unit is (share of the time)", deployment_titles(evaluations), rows)
 

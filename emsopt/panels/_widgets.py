@@ -374,7 +374,7 @@ def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterab
     )
 
 
-def bar(share: float, colour: str, text: str = "") -> Markup:
+def bar_cell(share: float, colour: str, text: str = "") -> Markup:
     """Return a table cell with a bar, 10 em long for a ``share`` of 1, and a text beside it."""
     look = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;margin-right:0.4em;background:{colour}"
     return Markup(f"<div style='text-align:left'><span style='{look}'></span>{text}</div>")

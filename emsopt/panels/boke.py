@@ -124,7 +124,7 @@ class _BokePanel(SteppedPanel):
             self._evaluate(x)
 
     def step(self) -> None:
-        self._evaluate(self._method().ask())
+        self._evaluate(self._make_optimizer().ask())
 
     def _evaluate(self, x: FloatArray) -> None:
         """Evaluate a point with noise, and record it."""
@@ -133,7 +133,7 @@ class _BokePanel(SteppedPanel):
     def finished(self) -> bool:
         return len(self.told) >= MOST_POINTS
 
-    def _method(self) -> BOKEPlus:
+    def _make_optimizer(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""
         at, rng = self.at, np.random.default_rng([self.at.seed, len(self.told)])
         rule = {"bandwidth": at.scale} if at.rule == "fixed" else {"bandwidth": at.rule, "scale": at.scale}
@@ -144,7 +144,7 @@ class _BokePanel(SteppedPanel):
         return method
 
     def compute(self) -> tuple[BOKEPlus, FloatArray]:
-        return self._method(), self._method().ask()
+        return self._make_optimizer(), self._make_optimizer().ask()
 
     def draw(self, answer: tuple[BOKEPlus, FloatArray]) -> None:
         method, proposal = answer

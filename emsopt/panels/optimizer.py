@@ -31,7 +31,7 @@ from ..optimizers import METHODS, SparBL
 from ..plots._style import whole_ticks
 from ._charts import place_counts, place_names, units_at
 from ._panel import WRAP, MapView, Panel, SteppedPanel
-from ._widgets import SiteInputs, bar, button, control, lines, picture, table
+from ._widgets import SiteInputs, bar_cell, button, control, lines, picture, table
 
 if TYPE_CHECKING:
     from ..city import City
@@ -264,7 +264,7 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
         shares, faint = frame.value.abs() / max(high, -low, 1e-300), frame.value > 0
         texts = (factor * frame.value).map(f"{{:+.3g}}{unit}".format)
         caption = "Largest coefficients of the model sampled last. Faint: the feature raises the value."
-    bars = map(bar, shares, faint.map({True: f"{BLUE}59", False: BLUE}))
+    bars = map(bar_cell, shares, faint.map({True: f"{BLUE}59", False: BLUE}))
     return table(caption, (), zip(frame.name, zip(texts, bars, strict=True), strict=True))
 
 

@@ -202,7 +202,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     said, rows = _describe_data(calls, stations)
     calls, others = _other_rows(calls, stations, s)
     rows += others
-    read = [said + (others and f"{others} `others` changes that."), *_unused_columns(calls)]
+    read = [said + (others and f"{others} `others` changes that."), *_note_on_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
@@ -294,7 +294,7 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: 
     return dispatch.apply_to(demand.city(**making), demand.locations)
 
 
-def _unused_columns(calls: CallLog) -> list[str]:
+def _note_on_unused_columns(calls: CallLog) -> list[str]:
     """Return a sentence on unused columns of times if the log lacks stamps, in a list that is else empty."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.unused_times or not missing:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..errors._types import ArrayLike, IntArray, Progress, Sites
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
-    from ..optimizers.run import Run
+    from ..optimizers.result import Run
 
 
 def sweep(

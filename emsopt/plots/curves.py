@@ -16,7 +16,7 @@ from ..errors._types import ArrayLike, FloatArray
 from ..evaluators import Evaluation
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours
-from ..optimizers.run import confidence_band
+from ..optimizers.result import confidence_band
 from ._style import (
     AxLike,
     Style,

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls import _travel_law, recorded
+from emsopt.calls import _travel_calibration, recorded
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_rounded_densities_equal_the_double_integral_over_both_roundings(minutes
 
 def test_few_durations_are_refused_and_a_small_group_has_the_mean_of_all():
     refused("at least 10", recorded.fit_duration, np.ones(3), 1, 1, 30)
-    refused("at least 30", _travel_law.fit_law, np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
+    refused("at least 30", _travel_calibration.fit_law, np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
     rng = np.random.default_rng(4)
     minutes, group = rng.gamma(4, 0.4, 400), (np.arange(400) < 3).astype(int)
     minutes[:3] = 12.0
@@ -84,7 +84,7 @@ def test_intervals_of_the_law_hold_the_truth_about_nine_times_in_ten():
         left, wrong = 60 * rng.random(1200), rng.random(1200)
         arrived = np.where(wrong < 0.01, left + rng.uniform(0, 60, 1200), left + drive)
         left = np.where(wrong > 0.99, arrived - rng.random(1200), left)
-        law = _travel_law.fit_law(np.floor(arrived) - np.floor(left), km, hour, 1, 1)
+        law = _travel_calibration.fit_law(np.floor(arrived) - np.floor(left), km, hour, 1, 1)
         (slope_low, slope_high), (cv_low, cv_high) = law.per_distance.interval, law.cv.interval
         held.append((slope_low < 1.4 < slope_high, law.fixed[1] < 1.5 < law.fixed[2], cv_low < 0.3 < cv_high))
     assert (np.sum(held, axis=0) >= 23).all()
@@ -98,8 +98,8 @@ def test_a_station_that_is_not_certain_does_not_widen_the_spread():
     minutes = (1.5 + 1.4 * true) * np.exp(0.3 * rng.standard_normal(n) - 0.045)
     hour, drive = rng.integers(0, 24, n), np.repeat(np.arange(n), 2)
     chances = np.column_stack([chance, 1 - chance]).ravel()
-    law = _travel_law.fit_law(minutes, both.ravel(), hour, 1 / 60, 1 / 60, drive=drive, chance=chances)
-    likeliest = _travel_law.fit_law(minutes, both[:, 0], hour, 1 / 60, 1 / 60)
+    law = _travel_calibration.fit_law(minutes, both.ravel(), hour, 1 / 60, 1 / 60, drive=drive, chance=chances)
+    likeliest = _travel_calibration.fit_law(minutes, both[:, 0], hour, 1 / 60, 1 / 60)
     for value, estimate in ((np.sqrt(np.expm1(0.09)), law.cv), (1.4, law.per_distance)):
         assert abs(np.log(estimate.value / value)) < 3 * estimate.log_error
     assert likeliest.log_sd > 1.1 * law.log_sd
@@ -171,7 +171,7 @@ def test_the_accelerating_law_is_found_where_it_is_true():
     v, reach = 1.0, 2.0
     mean = np.where(km <= reach, 2 * np.sqrt(km * reach), km + reach) / v
     minutes = np.floor(rng.random(4000) + mean * np.exp(0.3 * rng.standard_normal(4000) - 0.045))
-    law = _travel_law.fit_law(minutes, km, rng.integers(0, 24, 4000), 1, 1)
+    law = _travel_calibration.fit_law(minutes, km, rng.integers(0, 24, 4000), 1, 1)
     assert (law.kind, law.mean(np.array([1.0, 4.0]))) == ("accelerating", pytest.approx([2 * np.sqrt(2), 6], rel=0.05))
     low, high = law.per_distance.interval
     assert low < 1 / v < high

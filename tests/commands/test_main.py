@@ -5,7 +5,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.commands import _output
+from emsopt.commands import _shared
 from emsopt.optimizers.deployments import swaps
 
 
@@ -92,7 +92,7 @@ def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, capsys):
 
 @pytest.mark.parametrize("flags", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
 def test_the_papers_figures_stand_only_beside_the_papers_question(flags, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
+    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])
     assert main([*flags, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "(paper)" not in text

@@ -14,7 +14,7 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import parse_hours, parse_weekdays
-from emsopt.commands import _output
+from emsopt.commands import _shared
 from emsopt.planning.advice import with_gap
 from emsopt.planning.day_plan import hourly_plan
 
@@ -42,7 +42,7 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])
+    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])
 
 
 def files_in(folder):

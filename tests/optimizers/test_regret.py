@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 
 from emsopt.errors import InputError
 from emsopt.optimizers import Run
-from emsopt.optimizers.run import confidence_band, empirical_regret
+from emsopt.optimizers.result import confidence_band, empirical_regret
 from emsopt.surrogates.kernels import DeploymentKernel
 
 

@@ -32,7 +32,7 @@ from ...evaluators.enumeration import enumerate_objective
 from ...evaluators.median import p_median
 from ...evaluators.metrics import is_mean
 from ...evaluators.objective import Objective
-from ..run import Run
+from ..result import Run
 from ._base import Optimizer
 
 RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models

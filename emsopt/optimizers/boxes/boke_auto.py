@@ -18,10 +18,10 @@ data, and all inputs share one bandwidth. Here:
 
 - The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a *peak*,
   an observed point whose value is at least that of its 2 (d + 1) nearest neighbours. As points accumulate near the
-  peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, half of these steps
-  maximise, in the same box, the mean of the process given all values, not clipped, with noise ratio ``LEAST_NOISE``: it
-  needs fewer points than the quadratic, whose maximum may be a poor one again and again. The quadratic remains, as its
-  error near a peak has no lower limit and it does not depend on a fitted kernel.
+  peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, the mean
+  of the process given all values, not clipped, with noise ratio ``LEAST_NOISE``, is maximised in the same box instead
+  where it predicts the points nearest to the best peak better, each left out in turn: it needs fewer points than the
+  quadratic, whose maximum may be a poor one again and again, but depends on a fitted kernel.
 - A peak is *known* if its model predicts only a negligible gain, or if d + 1 points are closer to it than
   ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
   maximise the upper bound if there is no such peak.
@@ -84,7 +84,6 @@ RIDGE = 1e-6
 CROWDED = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
 PROMISING = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
 RETURNING = 0.5  # share of the steps that climb the best peak although it is known
-INTERPOLATED = 0.5  # share of the climbs of a peak by the process instead of the quadratic
 COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 CLEARLY = 0.7
@@ -220,13 +219,11 @@ class BOKEAuto(BoxOptimizer):
         """
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
-        interpolated = None
-        if not self.objective.noisy and self.rng.random() < INTERPOLATED:
-            whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
-            interpolated = lambda x: mean_and_density(whole, x)[::2]
+        peaks, radii = peaks_of(X, heights)
+        model = None if self.objective.noisy else interpolation(process, X, y, X[peaks[0]])
         first = found = None
-        for peak, radius in zip(*peaks_of(X, heights), strict=True):
-            x, gain = self._top(interpolated or local_quadratic(X, y, X[peak]), X[peak], radius)
+        for peak, radius in zip(peaks, radii, strict=True):
+            x, gain = self._top(model or local_quadratic(X, y, X[peak]), X[peak], radius)
             first = x if first is None else first
             if gain > PROMISING and radius > CROWDED and not self._is_pending(x):
                 found = x
@@ -326,6 +323,21 @@ def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
     peaks = np.flatnonzero((y[:, None] >= y[near]).all(axis=1))
     peaks = peaks[np.argsort(-y[peaks], kind="stable")]
     return peaks, np.sort(distances[peaks], axis=1)[:, min(t - 1, d + 1)]
+
+
+def interpolation(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: FloatArray) -> Slopes | None:
+    """Return the mean, with slopes, of the process given all values, or None if the quadratic predicts better.
+
+    Compared are the squared errors at the d + 2 points nearest to the best peak, (d,), each left out in turn.
+    """
+    whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
+    near = np.argsort(np.linalg.norm(X - peak, axis=1), kind="stable")[: len(peak) + 2]
+    left_out = ((local_quadratic(np.delete(X, i, 0), np.delete(y, i), peak), i) for i in near)
+    by_quadratic = [quadratic(X[[i]])[0][0] - y[i] for quadratic, i in left_out]
+    by_process = (whole.left_out - whole.residuals)[near]
+    if by_process @ by_process > np.dot(by_quadratic, by_quadratic):
+        return None
+    return lambda x: mean_and_density(whole, x)[::2]
 
 
 def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:

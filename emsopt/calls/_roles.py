@@ -118,13 +118,13 @@ class _ColumnChooser:
             self.assign("place", both or next((name for name in self.free if self._fits(_has_order, name)), None))
 
     def assign_numbers(self, *roles: str) -> None:
-        """Assign columns of numbers; those of the usual names unchecked, as reading them names cells that are wrong."""
+        """Assign columns of numbers. Cells under the usual name are checked later, when errors can name them."""
         for role in roles:
             usual, *more = _names.NUMBERS[role]
             self.assign(role, self.find([usual]) or self.find(more, lambda name: self._fits(NUMERIC.fullmatch, name)))
 
     def _coordinate(self, name: str) -> bool:
-        """Return whether a column may hold one coordinate, and not, as x and y of few digits may, something else."""
+        """Return whether a column may hold one coordinate; x and y of few digits must look like degrees, not km."""
         if len(_names.letters(name)) == 1 and self._fits(COARSE.fullmatch, name):
             values = [float(cell.replace(",", ".")) for cell in filter(COARSE.fullmatch, texts(self.cells[name]))]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)

@@ -176,8 +176,9 @@ def fit_law(
     ``minutes`` are recorded, from 0 to `LONGEST_MIN`, at an ``hour`` of the day, and ``start`` and ``end`` the
     resolutions (min) of the stamps. Where the station of a drive is not certain, each ``distance``, shape (E,), belongs
     to a ``drive``, 0 to K - 1, with a ``chance``; those of a drive add to one. The likelihood of a drive is then the
-    mean over its stations: taking the most likely one for the true one would overstate the spread. With ``in_mean``,
-    shape (K,), the law is scaled so that its mean over the drives, strays included, is that of these minutes.
+    mean over its stations: taking the most likely one for the true one would overstate the spread. With
+    ``target_minutes``, shape (K,), the law is scaled so that its mean over the drives, strays included, is that of
+    these minutes.
     """
     if len(minutes) < FEWEST_DRIVES:
         raise InputError(f"a travel law needs at least {FEWEST_DRIVES} recorded drives; got {len(minutes)}.")

@@ -74,7 +74,7 @@ class BackTest:
         First and last day of the calls.
     dispatch_test : str
         Sentence on the rule of dispatch that the calls follow.
-    follows : str
+    followed_rule : str
         That rule, if it is surely not the one of the fit; else empty.
     """
 

@@ -59,11 +59,11 @@ class Dispatch:
         Column of the log that names stations or agencies; empty if the order follows from the units that answered.
     points : ndarray, shape (N, 2)
         Longitudes and latitudes of the stations.
-    group : ndarray of int, shape (N,)
+    station_group : ndarray of int, shape (N,)
         Agency of each station, -1 if unknown, or, for other rules, the station itself.
     places : ndarray, shape (K, 2)
         Longitudes and latitudes of the calls that determine the order.
-    told : ndarray of int, shape (K,)
+    call_group : ndarray of int, shape (K,)
         Group that the column names for each call or, without a column, that answered it.
     free : ndarray of bool, shape (K, N)
         Whether each station had a free unit at the time of each call; true where that is unknown.

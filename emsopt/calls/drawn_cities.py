@@ -92,8 +92,8 @@ class DrawnCities:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
         Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
-        the same draws, whatever else varies. Errors are those of a log that is ``more`` times as long, possibly
-        infinitely.
+        the same draws, whatever else varies. Errors are those of a log ``more`` times as long; ``more`` may be
+        infinite.
         """
         chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))

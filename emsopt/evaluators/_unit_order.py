@@ -61,7 +61,7 @@ def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
     """
     p, n_stations = len(sites), 0
     units, first, begin = np.arange(p), np.arange(p + 1), np.zeros(n_sites + 1, np.int64)
-    for site in sites:
+    for site in sites:  # sorted by counting, as functions of numpy take seconds to compile
         begin[site + 1] += 1
     for i in range(n_sites):
         if begin[i + 1] > 0:
@@ -129,7 +129,7 @@ def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: 
 
 @njit(cache=True, nogil=True)
 def _count_ones(word: np.uint64) -> np.uint64:
-    """Return the number of bits of a word that are set."""
+    """Return the number of bits of a word that are set; the compiler makes one instruction of it."""
     word -= (word >> ONE) & PAIRS
     word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)
     word = (word + (word >> np.uint64(4))) & EIGHTS

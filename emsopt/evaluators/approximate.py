@@ -27,8 +27,9 @@ Limits. On random plane cities of 15 units the mean response is 0.02 to 0.09 min
 the ranking of deployments is almost that of the exact model. With 100 to 300 units it is up to 3 % too low at loads up
 to 0.6; at 0.7 and 0.8 it can be 5 % too high, and 10 % or more if units are placed badly. If mean service times of
 units differ, mean costs stay accurate, but the probability that all units are busy is too high. An `AccuracyWarning`
-says so if the longest is more than 2 times the shortest or, where only mean costs are returned, 40 times. With a queue
-and a ratio of 10 or more the iteration may fail to converge. `benchmarks/RESULTS.md` has the measurements.
+says so if the longest mean service time of a unit is more than 2 times the shortest, or more than 40 times where only
+mean costs are returned. With a queue and a ratio of 10 or more the iteration may fail to converge.
+`benchmarks/RESULTS.md` has the measurements.
 
 References
 ----------

@@ -180,6 +180,8 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
 def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
     """Evaluate every allowed deployment within a few moves of a given one, such as the result of a search.
 
+    A better deployment that differs in more units is not found.
+
     Parameters
     ----------
     objective : Objective

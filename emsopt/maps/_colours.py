@@ -1,7 +1,7 @@
 """Shading of atoms on interactive maps and in figures: quantities, classes and colours.
 
-Darker means worse (longer, later) or more (calls), which colour-blind readers and greyscale keep apart. Only the view
-of a difference has another scale, with two hues.
+Darker means worse (longer, later) or more (calls), so that colour-blind readers and greyscale keep the order. Only the
+view of a difference has another scale, with two hues.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def minimize(
     rng : int or Generator, optional
         Source of all randomness in the run, which also depends on ``batch``: the method (unless ``method`` is an
         optimizer, which has its own), the calls that a noisy `Objective` simulates and the noise of a Problem, whatever
-        their own ``rng``.
+        their own ``rng``. The noise of your own function is not controlled.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (evaluations done, budget).
     callback : callable, optional

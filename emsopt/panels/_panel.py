@@ -145,8 +145,8 @@ class Panel(widgets.VBox):
 class SteppedPanel(Panel):
     """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
-    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no further step
-    is possible.
+    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``end_message`` is the message when no further
+    step is possible.
     """
 
     def __init__(

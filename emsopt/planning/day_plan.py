@@ -125,7 +125,7 @@ class Plan:
     weights : ndarray, shape (H,)
         Share of calls in each hour.
     moves : ndarray of int, shape (H,)
-        Number of units that move at the start of each hour, at the first from the deployment of the last hour.
+        Number of units that move at the start of each hour; the hour before the first is the last.
     most_moves : int
         Maximum number of units that may move between two hours, k.
     value : float

@@ -122,7 +122,8 @@ def terrain_inclines(
 
     ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). ``places``, shape
     (E, 2, 2), and ``nodes``, shape (E, 2), are the coordinates and the numbers of the junctions at the start and end of
-    each edge; ``elevated`` marks tunnels and bridges, whose heights are interpolated between the portals.
+    each edge, and ``lengths`` are in metres; ``elevated`` marks tunnels and bridges, whose heights are interpolated
+    between the portals.
     """
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)

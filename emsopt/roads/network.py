@@ -341,8 +341,8 @@ class RoadNetwork(LineGraph):
         Returns
         -------
         ndarray, shape (N, M)
-            Infinite where no legal way exists, which cannot happen in the `largest_component`. Computing a row or a
-            column, whichever are fewer, takes about 10 ms on 90,000 edges.
+            Minutes, infinite where no legal way exists, which cannot happen in the `largest_component`. Computing a row
+            or a column, whichever are fewer, takes about 10 ms on 90,000 edges.
 
         Examples
         --------

@@ -32,7 +32,7 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
 - ``scale``: a factor multiplies kernel (13), which has none.
 - ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
   likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer
-  steps, beyond ALWAYS_FIT observations not after each one, and beyond MODELLED ones with those nearest to the centre.
+  steps, beyond ALWAYS_FIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
 - ``climbs``: expected improvement is maximised by climbs inside the region (`climbing_search`) instead of random swaps
   (`adaptive_swapping`), and nothing is evaluated twice. Algorithm 3 may end at a deployment whose value is known; the
   literal version spends an evaluation on it.
@@ -40,7 +40,7 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
   shrinking region then soon leaves the best deployment outside. The repair counts a success only inside the region.
 - ``cap``: d does not grow beyond the whole space.
 - ``start``: a new centre is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The
-  literal version lists all deployments if there are at most LISTED.
+  literal version lists all deployments if there are at most MOST_LISTED.
 
 Limits. The p-median prior ignores queueing, so at very high load or for unusual preferences it misleads at first.
 """
@@ -186,7 +186,7 @@ class GPpM(Optimizer):
         else:
             self._resize(value, self.centre)
         moved = told > MOST_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
-        # every second time from ALWAYS_FIT observations on, every fifth from MODELLED on
+        # every second time from ALWAYS_FIT observations on, every fifth from MOST_MODELLED on
         due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)

@@ -253,7 +253,7 @@ class LocalSearchPlus(Optimizer):
     of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
     random promising swaps are made at once from the best deployment, and the search goes on from there.
 
-    This method of the package takes any metric, as the estimate is made of the costs of sites and atoms in the
+    This method, which is ours, takes any metric, as the estimate is made of the costs of sites and atoms in the
     objective. With noise, a new value is compared with a single earlier one, which misleads the search.
     """
 
@@ -273,7 +273,7 @@ class LocalSearchPlus(Optimizer):
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
         some = np.argsort(change, axis=None, kind="stable")[:SWAPS_TRIED]
-        some = some[np.isfinite(change.flat[some])]  # fewer than TRIED swaps may exist
+        some = some[np.isfinite(change.flat[some])]  # fewer than SWAPS_TRIED swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
     def _descend_estimate(self, sites: IntArray) -> IntArray:

@@ -2,20 +2,24 @@
 
 import ast
 import functools
+import itertools
 import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from refusals import refused
 from register_numbers import NUMBER, agrees
 
 import emsopt as eo
+from emsopt._files import locate
 
 ROOT = Path(__file__).parents[1]
 PAPERS = ("server locations", "server locations, version one", "navigation", "bocvs", "boke")
 VERDICTS = eo.datasets.VERDICTS
 CLAIMS = eo.datasets.load_claims()
+STUDIES = sorted({path.name.split(".")[0] for path in locate.package_file("studies").iterdir()})
 
 
 def is_skipped(node):
@@ -140,6 +144,7 @@ WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 NUMBERS = {word: k for k, word in enumerate(WORDS)}
 NUMBERS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60}
 COUNT = rf"(\d[\d,]*|{'|'.join(NUMBERS)})"
+RUNS = re.compile(rf"\b{COUNT} (?:(?:random|stored|paired|independent) )?(?:seeds|runs|cities)\b", re.IGNORECASE)
 SHARE = re.compile(rf"\b{COUNT} of {COUNT}\b", re.IGNORECASE)
 
 
@@ -173,6 +178,54 @@ def test_our_decimals_are_held_by_a_test():
     Decimals in per cent may stand as shares there.
     """
     assert unbound(CLAIMS) == []
+
+
+def studies_of(claim):
+    """Return the stored studies that a claim's evidence reads, also by functions and fixtures of its file."""
+    (file, _, test), code, seen = claim.evidence.partition("::"), "", set()
+    if test:
+        tree = ast.parse((ROOT / file).read_text("utf-8")).body
+        functions, new = {f.name: ast.unparse(f) for f in tree if isinstance(f, ast.FunctionDef)}, {test}
+        while new := (new & set(functions)) - seen:
+            seen |= new
+            code += (found := "\n".join(functions[name] for name in new))
+            new = set(re.findall(r"\w+", found))
+    read = re.findall(r"load_study\(f?['\"]([^'\"]+)['\"]", code or evidence_of(claim))
+    return [name for name in STUDIES if any(re.fullmatch(re.sub(r"\{.*?\}", r"\\w+", each), name) for each in read)]
+
+
+@functools.cache
+def run_counts(study):
+    """Return how many runs a study has, together and for each value of its other columns; none if it has averages."""
+    table = eo.datasets.load_study(study)
+    runs = [name for name in ("seed", "run") if name in table]
+    is_number = lambda name: pd.api.types.is_numeric_dtype(table[name])
+    # numbers of more than 15 values are measured, but for rows of a paper's table
+    others = [n for n in table if n not in runs and (not is_number(n) or table[n].nunique() <= 15 or n == "row")]
+    cases = table[runs + others].drop_duplicates()
+    groups = [some for k in {1, 2, 3, 4, len(others)} for some in itertools.combinations(others, k)] if runs else []
+    return {len(cases)}.union(*(cases.groupby(list(some)).size() for some in groups)) if runs else set()
+
+
+@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
+def test_numbers_of_runs_are_those_of_the_studies():
+    """In all columns: "ten seeds", "3 of 40 runs" (of which 40 is checked here). Say "6 of 10 cities", not "six cities"."""
+    wrong = []
+    for claim in CLAIMS.itertuples():
+        said = [count(number) for text in (claim.ours, claim.error, claim.why) for number in RUNS.findall(text)]
+        counts = set().union(*map(run_counts, studies_of(claim))) if said else set()
+        wrong += [(claim.paper, claim.place, number) for number in said if counts and number not in counts]
+    assert wrong == []
+
+
+def test_a_printed_tolerance_is_not_widened():
+    """A row with "1e-8" rests on no `assert_allclose` whose relative tolerance, 1e-7 unless it is given, is added to it."""
+    wide = []
+    for claim in CLAIMS[(CLAIMS["ours"] + CLAIMS["error"]).str.contains("1e-")].itertuples():
+        calls = [node for node in ast.walk(ast.parse(evidence_of(claim))) if isinstance(node, ast.Call)]
+        given = [{k.arg for k in node.keywords} for node in calls if ast.unparse(node.func).endswith("assert_allclose")]
+        wide += [claim.place] * any("atol" in names and "rtol" not in names for names in given)
+    assert wide == []
 
 
 def test_claims_are_filtered_by_paper_and_place():

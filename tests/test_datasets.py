@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import re
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -165,6 +166,19 @@ def test_the_list_of_licences_covers_every_file_that_ships_once():
         assert all(any(fnmatch(name, pattern) for name in shipped) for pattern in patterns), patterns
         assert source
         assert licence
+
+
+def test_a_wheel_holds_the_list_of_licences_and_names_them():
+    """By the rules of its build: whole package, notebooks, and license files beside the metadata."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, files = rules["project"], rules["project"]["license-files"]
+    assert rules["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"] == ["emsopt", "notebooks"]
+    assert {"LICENSE", "emsopt/data/LICENSES.md", "emsopt/maps/vendor/leaflet/LICENSE"} <= set(files)
+    assert all((ROOT / name).is_file() for name in files)
+    licences = " ".join(licence for *_, licence in licence_rows())
+    known = {"MIT": "MIT", "BSD-2-Clause": "BSD 2-Clause", "CC-BY-4.0": "CC BY 4.0", "ODbL-1.0": "(ODbL) 1.0"}
+    assert set(project["license"].split(" AND ")) == set(known)
+    assert all(text in licences for text in known.values())
 
 
 def test_utilization_follows_from_calls_and_ambulances():

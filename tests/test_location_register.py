@@ -115,7 +115,8 @@ def test_random_cities(ends, gaps, claim):
     claim(V2, "Section 6, p-median", pm.min(), pm.max(), gaps["p-median"].max(), sparbl.min(), sparbl.max(), 50)
     medium = SIZES[2:]
     genetic, ours_, plain = (medians[m][medium] for m in ("genetic", "gp-pm", "gp-pm-literal"))
-    claim(V2, "Section 6, genetic algorithm", *genetic, *medians["sparbl"][medium], *ours_, *plain)
+    sizes = (n for size in medium for n in size)
+    claim(V2, "Section 6, genetic algorithm", *sizes, *genetic, *medians["sparbl"][medium], *ours_, *plain)
     apart = (gaps["sparbl"] - gaps["genetic"]).groupby(level=[0, 1]).agg(["mean", "sem"]).loc[medium]
     claim(V2, "Section 6, genetic algorithm", *apart.to_numpy().ravel(), column="error")
     beyond = lambda one, other: [beyond_chance(gaps.loc[size][one] - gaps.loc[size][other]) for size in medium]
@@ -287,13 +288,14 @@ def test_error_of_the_approximation(claim):
     of = lambda units, geometry: [*sizes[units].loc[geometry, "mean"], *set(sizes[units].loc[geometry, "size"])]
     sem = lambda *units: (x for n in units for g in ("plane", "uniform") for x in sizes[n].loc[g, "sem"])
     for paper, place in ((V2, "Section B.2, small systems"), (V1, "Figure 10(b), 15 units")):
-        claim(paper, place, 0.2, 0.5, 0.8, *sizes[15].loc["plane", "mean"], *of(15, "uniform"), 4, 0.002)
+        claim(paper, place, 0.2, 0.5, 0.8, *sizes[15].loc["plane", "mean"], *of(15, "uniform"), 4, 0.002, 0.05, 0.1)
         claim(paper, place, *sem(15), column="error")
-    larger = [x for units in (20, 30) for geometry in ("plane", "uniform") for x in of(units, geometry)]
+    larger = [[units, *of(units, "plane"), *of(units, "uniform")] for units in (20, 30)]
     for paper, place in ((V2, "Section B.2, medium and large"), (V1, "Figure 10(b), 20 and 30 units")):
-        claim(paper, place, *larger, 4, *light[20], *light[30])
+        claim(paper, place, 0.2, 0.5, 0.8, *larger[0], *larger[1], *light[20].index, 4, 20, *light[20], 30, *light[30])
         claim(paper, place, *sem(20, 30), column="error")
-    claim(V2, "Figure 7(b)", *(x for units in (15, 20, 30) for x in sizes[units].loc["plane", "max"]))
+    largest = [x for units in (15, 20, 30) for x in (*sizes[units].loc["plane", "max"], units)]
+    claim(V2, "Figure 7(b)", *largest, 0.2, 0.5, 0.8)
 
 
 def test_larsons_equations_are_not_linear():

@@ -120,24 +120,37 @@ def test_cases_on_file_are_not_run_again(tmp_path):
     assert len(file.read_text().splitlines()) == 4
 
 
+def test_an_error_of_the_progress_function_cancels_what_is_left(tmp_path):
+    def stop(done, total):
+        if done:
+            raise KeyError("stop")
+
+    # `held` keeps the traceback, and with it the frame that submitted the cases.
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyError) as held:
+        study.run(noted, study.cases(x=range(10, 1000), folder=[str(tmp_path)]), backend=pool, progress=stop)
+    assert held.value.args == ("stop",)
+    assert len((tmp_path / "calls").read_text().splitlines()) < 990
+
+
 def finished(file):
     return file.read_text().count('{"case"') if file.exists() else 0
 
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("backend", ["serial", "dask"])
+@pytest.mark.parametrize("backend", ["serial", "processes", "dask"])
 def test_interrupted_and_resumed_no_finished_case_is_lost(tmp_path, backend, request):
     """By Ctrl-C; then a line is torn, as if the study had been killed amid it."""
     backend = request.getfixturevalue("client") if backend == "dask" else backend
+    options = {"backend": backend} | ({"workers": 2} if backend == "processes" else {})
     cases, file = study.cases(x=range(12), study=os.getpid(), folder=str(tmp_path)), tmp_path / "study.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        study.run(hindered, cases, file=file, backend=backend)
+        study.run(hindered, cases, file=file, **options)
     assert 1 <= finished(file) < len(cases)
     stored = set(file.read_text().splitlines())
     with open(file, "a") as torn:
         torn.write('{"case": {"x": 11}, "ro')
-    table = study.run(hindered, cases, file=file, backend=backend)
+    table = study.run(hindered, cases, file=file, **options)
     lines = file.read_text().splitlines()
     assert stored < set(lines)
     assert len(lines) == len(set(lines)) == 1 + len(cases)

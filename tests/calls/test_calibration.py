@@ -245,3 +245,15 @@ def test_options_of_the_city_replace_what_was_calibrated(real):
     assert ("calibrated" in fixed.notes, "calibrated" in driven.notes) == (True, False)
     assert driven.travel_cv == real.city().travel_cv
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(real)).to_frame(), real.to_frame())
+
+
+def test_without_units_the_deployment_is_the_stations_that_answer():
+    """The closest of all stations would often be one without a unit, and the law of an answer too slow."""
+    stations = pd.DataFrame({"name": list("ABCD"), "lon": [0.0, 0.06, 0.0, 0.06], "lat": [45.0, 45.0, 45.04, 45.04]})
+    log = synthetic_log(stations, calls_per_day=60, days=28, deployment=[0, 3], rng=3)
+    home = log.details["unit"].map({"E1": "A", "E4": "D"}).astype(object)
+    columns = log.details.drop(columns="unit").assign(station=home)
+    by_station = eo.calls.calibrate(dataclasses.replace(log, details=columns), stations)
+    by_unit = eo.calls.calibrate(log, stations, homes={"E1": "A", "E4": "D"})
+    assert by_station.deployment.tolist() == by_unit.deployment.tolist() == [0, 3]
+    assert by_station.answer_law.mean(3.0) == pytest.approx(by_unit.answer_law.mean(3.0), rel=1e-6)

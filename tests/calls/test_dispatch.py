@@ -9,7 +9,7 @@ from refusals import refused
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls.back_test import calibrate_and_test
+from emsopt.calls.back_test import calibrate_and_test, find_rule
 from emsopt.calls.dispatch import RULES, dispatch_of
 from emsopt.city.travel import great_circle_km
 from emsopt.planning import Settings
@@ -161,3 +161,20 @@ def test_the_order_that_units_tell_hardly_depends_on_how_busy_they_are(places):
     blind = dispatch_of("first due", log, stations, fit.home_of(log))
     assert right > 0.92
     assert (blind.costs(log.locations, reach).argmin(axis=0) == first).mean() < 0.87
+
+
+def test_units_on_a_stand_by_are_not_free(logs, places):
+    """All other units are away all the time, so that whoever answered was the first with a free unit."""
+    log, stations = logs["first due"], places.iloc[:N]
+    fit = eo.calls.calibrate(log, stations)
+    reach = fit.distances(log.locations).T
+    home = fit.home_of(log)
+    one = log.where(np.arange(len(log)) == np.flatnonzero(home != reach.argmin(axis=1))[0])
+    away = log.details["unit"].drop_duplicates().index
+    rows = log.where(np.isin(np.arange(len(log)), away))
+    start = np.full(len(away), one.times[0] - np.timedelta64(1, "h"))
+    details = rows.details.assign(dispatched=start)
+    rows = dataclasses.replace(rows, times=start, details=details, service_min=np.full(len(away), 1e4))
+    known = fit.distances(one.locations).T
+    assert "the closest station 0%" in find_rule(fit, one, known)[0]
+    assert "the closest station 100%" in find_rule(fit, dataclasses.replace(one, occupying=rows), known)[0]

@@ -10,7 +10,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.uses import judge_starts
+from emsopt.calls.uses import judge_starts, separates_places
 from emsopt.city.travel import great_circle_km
 from emsopt.errors import EmsoptError, InputError
 
@@ -155,6 +155,18 @@ def test_san_jose_is_trusted_on_days_held_out(san_jose):
         fit = eo.calls.calibrate(calls.between(f"2015-01-{a}", f"2015-01-{b}"), stations)
         report = eo.calls.back_test(fit, calls.between(f"2015-01-{c}", f"2015-01-{d}"), draws=40)
         assert {"moves", "mean", "percentile_90"} <= set(report.uses.index[report.uses["usable"]])
+
+
+@pytest.mark.parametrize(
+    ("slope", "noise", "usable", "said"),
+    [(1, 1.5, True, "The model tells places apart"), (0, 1.5, False, "does not"), (0, 15, False, "Cannot tell")],
+)
+def test_a_model_tells_places_apart_if_longer_times_were_recorded_there(slope, noise, usable, said):
+    rng = np.random.default_rng(0)
+    modelled = rng.uniform(5, 8, 800)
+    told, why = separates_places(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
+    assert told == usable
+    assert said in why
 
 
 def test_too_few_calls_cannot_tell(drawn):

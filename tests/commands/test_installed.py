@@ -30,6 +30,17 @@ def test_the_notebooks_are_copied_and_none_is_replaced_unless_forced(tmp_path, c
     assert mine.read_bytes() == copied["06_your_city.ipynb"]
 
 
+def test_ctrl_c_while_packages_are_loaded_ends_in_a_sentence(monkeypatch, capsys):
+    """A library may make another error of it."""
+
+    def interrupted(*_):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr("emsopt.__main__.import_module", interrupted)
+    assert main(["city", "--practice"]) == 130
+    assert capsys.readouterr().err == "\nInterrupted. No file was left incomplete.\n"
+
+
 def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, monkeypatch):
     pytest.importorskip("voila")
     from emsopt.commands import dashboard

@@ -173,6 +173,16 @@ def test_short_lists_of_nearest_sites_give_the_same_optimum(make, monkeypatch):
         assert (found.objective, found.gap) == (pytest.approx(optimum, rel=1e-12), 0)
 
 
+@pytest.mark.parametrize("seed", [6, 7, 8, 9])
+def test_whole_numbers_are_proven_to_the_next_whole_number(seed, no_heuristic):
+    """Stopped early, the bound is a value that the objective can have: here the optimum, which was not found."""
+    rng = np.random.default_rng(seed)
+    city = make_city(rng.integers(1, 4, (12, 15)), rng.integers(1, 4, 15))
+    found = p_median(city, 4, time_limit=1e-9)
+    assert found.lower_bound == pytest.approx(brute_force(city, 4), rel=1e-12)
+    assert found.lower_bound < found.objective - 1e-6
+
+
 @pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
 def test_values_of_swaps_are_kept_up_to_date(make):
     """The interchange ends where no swap helps, by values counted from scratch, however many swaps it took."""

@@ -35,7 +35,7 @@ def horizon(made):
     return table
 
 
-def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
+def test_every_method_has_every_run_and_every_run_its_costs(made, stored, claim):
     runs = stored.groupby(KEYS)
     assert all(set(costs) <= set(made.GRID) and max(costs) == 100 for costs in runs["cost"].agg(list))
     for name in ("plays", "on_target", "cost_regret"):
@@ -49,6 +49,8 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
     assert len(seeds) == len(made.OBJECTIVES) * 2 * 2 * len(made.METHODS)
     assert seeds.tolist() == [made.MORE.get((key[0], key[2]), made.RUNS) for key in seeds.index]
     assert (made.RUNS, made.MORE) == (5, {("ackley", 0.02): 12, ("plant", 0.04): 12})
+    claim("bocvs", "Figure 1, number of runs", seeds.min(), seeds.max())
+    claim("bocvs", "Experiments, budget", stored["cost"].max())
 
 
 def test_mean_costs_are_covered_and_close_in_every_run(stored, claim):
@@ -147,12 +149,13 @@ def test_levy_is_in_the_study(stored):
     assert (problem.target(0.1), len(problem.acceptable(0.1))) == (0, 7)
 
 
-def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(stored):
+def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(stored, claim):
     """Where one set holds all others: the four problems of an objective are no four tests of such a method."""
     runs = stored[stored["method"].isin(["ucb-psq", "ts-psq"]) & (stored["objective"] != "airfoil")]
     same = runs.groupby(["objective", "method", "seed", "cost"])["simple_regret"]
     assert (same.max() - same.min()).max() == 0
     assert set(runs.loc[runs["cost"] == 100, "plays"]) == {100}
+    claim("bocvs", "Experiments, text on Figure 2", 100, runs["cost"].max())
 
 
 def test_plays_after_the_exploration(stored, claim):

@@ -1,6 +1,7 @@
 """Values of a user's own function, failures, errors and noise among them; and how runs end."""
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import emsopt as eo
 from emsopt.errors import ResumeWarning
 from emsopt.optimizers import BOKEAuto, Integer
 from emsopt.optimizers.boxes._base import RandomPoints
+from emsopt.optimizers.evaluations import StoppingRule
 
 
 @pytest.mark.parametrize("method", ["boke-auto", "boke", "gp-ei", "random"])
@@ -193,6 +195,32 @@ def test_what_arrived_before_an_error_is_told_and_nothing_is_left_pending():
     assert len(optimizer.values) == len(optimizer.taken) == 3
     broken.clear()
     assert eo.minimize(f, optimizer, budget=10).nfev == 1, "the point of the error is asked for again"
+
+
+def test_no_evaluation_but_the_first_begins_after_the_time_limit():
+    class Slow(RandomPoints):
+        def _propose(self):
+            time.sleep(1.0 * bool(self.values))
+            return super()._propose()
+
+    run = eo.minimize(bowl, Slow(bowl, bounds=BOX, sense="min", rng=0), budget=9, time_limit=0.9)
+    assert (run.nfev, run.message) == (1, "time limit of 0.9 s reached")
+
+
+def test_the_target_of_a_noisy_run_is_checked_at_its_end():
+    """A check that was made shortly before does not replace the last one."""
+
+    class Fixed(RandomPoints):
+        def _estimates(self):
+            return np.full(len(self.values), self.estimate)
+
+    optimizer, given = Fixed(bounds=BOX, sense="min", noisy=True, rng=0), []
+    reason = StoppingRule(optimizer, 0.0, given)
+    for k in range(100):
+        optimizer.tell([0.5, 0.5], float(k - 50))
+        given.append((optimizer.told[-1], float(k - 50)))
+    for optimizer.estimate, last, end in ((1.0, False, ""), (-1.0, False, ""), (-1.0, True, "target of 0 reached")):
+        assert reason(last) == end  # in between it is checked again after five more values
 
 
 def test_a_callback_stops_a_run_also_as_in_scipy_and_at_the_target():

@@ -401,6 +401,17 @@ def test_a_fleet_carries_its_load_and_ones_own_deployment_follows_it(refs, st_pa
     assert re.search(r"4 units lose \d+% of the calls; the load needs 13", refs["answer"].value)
 
 
+def test_files_arrive_in_pieces_and_a_page_that_is_not_ours_sends_no_more_than_is_allowed(refs):
+    files, most = refs["files"], refs["files"].most
+    for files.most, kept in ((most, b"time,lon"), (7, b"time,")):
+        files._take(files, {"files": [{"name": "a.csv", "size": 5}]}, [])
+        for piece in (b"time,", b"lon"):
+            files._take(files, {"file": 0}, [memoryview(piece)])
+        files._take(files, {"done": True}, [])
+        assert [file["content"] for file in files.value] == [kept]
+    files.most, files.value = most, ()
+
+
 def malformed():
     """Return what is wrong and the files; what cells may hold is tested where tables are read."""
     stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]

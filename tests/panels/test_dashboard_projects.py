@@ -158,6 +158,29 @@ def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
         assert not words & times, name
 
 
+def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project():
+    """A log of 3,000 calls, of which 36 hours are missing and some have no place."""
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2025-01-06") + np.sort(rng.integers(0, 60 * 86400, 3000)).astype("timedelta64[s]")
+    calls = pd.DataFrame({"time": times, "lon": rng.uniform(0, 0.1, 3000), "lat": rng.uniform(45, 45.1, 3000)})
+    calls.loc[[20, 30], ["lon", "lat"]] = 0.0
+    missing = calls["time"].between("2025-02-01", "2025-02-02 12:00")
+    around = calls["time"][[missing.idxmax() - 1, missing[::-1].idxmax() + 1]]
+    stations = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": 45.05})
+    tables = {name: table.to_csv(index=False) for name, table in (("c.csv", calls[~missing]), ("s.csv", stations))}
+    refs = panels.dashboard().refs
+    refs["city"].value, refs["files"].value, refs["service_times"].value = "Your own files", upload(tables), "30"
+    refs["read"].click()
+    assert "no place (rows 21, 31)" in refs["message"].value
+    with zipfile.ZipFile(io.BytesIO(made(refs, "save"))) as archive:
+        text = archive.read("project.json").decode()
+    (checks,) = (result for result in json.loads(text)["results"] if result["kind"] == "checks")
+    said = " ".join(checks["said"])
+    assert "1 gap(s), 1.5 days in all; the longest, 1.5 days, starts on 2025-01-31" in said
+    assert "Wrong no place: 2 call(s)" in said
+    assert not any(word in text for word in ("Rows", *around.dt.strftime("%H:%M")))
+
+
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
     assert "Best single move" in made(own.refs, "share").decode()
     text = made(own.refs, "report").decode()

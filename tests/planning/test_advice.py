@@ -15,7 +15,7 @@ from emsopt.__main__ import main
 from emsopt.calls import areas
 from emsopt.calls.recorded import recorded_responses
 from emsopt.errors import Argument, InputError, Message
-from emsopt.planning import Settings, build, steps
+from emsopt.planning import Settings, advice, build, steps
 
 PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": True}
 
@@ -271,6 +271,11 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     assert [list(x) for x in deployments.values()] == [list(san_jose.found[n].sites) for n in ("today", "best found")]
     settings, wanted = given.settings, san_jose.model.settings
     assert (settings.metric, settings.capacity, how["load"]) == (wanted.metric, wanted.capacity, 1.0)
+
+
+def test_gains_of_late_responses_are_told_in_percentage_points():
+    said = "+2.000 percentage points of share of responses of 8 min or more (90 % interval: +1.000 to +3.000)"
+    assert advice._gain_text(("late", 8.0), (0.02, 0.01, 0.03)) == said
 
 
 def test_a_message_is_said_in_the_words_of_its_reader():

@@ -94,6 +94,16 @@ def test_moves_are_few_between_other_places_and_short():
     assert _plan_search.moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
 
 
+def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
+    cities = shifted(TOWN, 4, strength=4)
+    best = hourly_plan(cities, 2, 1)
+    monkeypatch.setattr(_plan_search, "MOST_PARTS", 0)
+    result = hourly_plan(cities, 2, 1)
+    assert (best.proven, result.proven) == (True, False)
+    assert result.lower_bound <= best.value <= result.value + 1e-9
+    assert "within" in result.message
+
+
 SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": [1]}, "some closed": {"closed": [0]}}
 
 

@@ -184,7 +184,7 @@ def test_airfoil_equals_an_exact_gaussian_process():
     assert ready.AIRFOIL_WORST < f(points).min() < f(points).max() < f.best_value
 
 
-def test_irrelevant_variables_do_not_matter():
+def test_irrelevant_variables_do_not_matter(claim):
     u = np.random.default_rng(1).random((5, 12))
     other = u.copy()
     other[:, 6:] = np.random.default_rng(2).random((5, 6))
@@ -199,6 +199,7 @@ def test_irrelevant_variables_do_not_matter():
         np.testing.assert_array_equal(f(u), f(other))
         assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-7)
         assert f(u).min() > make().worst
+    claim("bocvs", "Experiments, unrelated variables", u[:, 6:].shape[1])
 
 
 def test_the_ems_service_is_the_evaluators():
@@ -267,13 +268,15 @@ def contained(sets):
     return [(i, j) for i, small in enumerate(sets) for j, large in enumerate(sets) if set(small) < set(large)]
 
 
-def test_sets_and_costs_are_the_papers():
+def test_sets_and_costs_are_the_papers(claim):
     for name, printed in PRINTED.items():
         assert [[int(c, 16) - 1 for c in members] for members in printed.split(", ")] == list(map(list, FAMILIES[name]))
     assert ready.levy_control().control_sets == ready.ackley_control().control_sets == ready.SETS_OF_TWELVE
     assert ready.COSTS["cheap"] == (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1)
     assert ready.COSTS["moderate"] == (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1)
     assert ready.VARIANCES == (0.02, 0.04)
+    claim("bocvs", "Experiments, cost sets and Appendix C, control sets", len(ready.COSTS["cheap"]))
+    claim("bocvs", "Experiments, distributions", *ready.VARIANCES)
 
 
 def test_airfoil_sets_do_not_contain_each_other():
@@ -307,7 +310,7 @@ def test_the_airfoils_best_set_is_not_the_last(claim):
             claim("bocvs", "Experiments, objectives (a) and (b)", len(best), len(values))
     assert all(set(s) < set(ready.PLANT_SETS[-1]) for s in ready.PLANT_SETS[:-1]), "so that none has a larger value"
     assert ready.hartmann_control().target(0.0) == 4
-    claim("bocvs", "Experiments, most expensive set", *printed)
+    claim("bocvs", "Experiments, most expensive set", 5 + 1, *printed)
 
 
 def test_acceptable_sets_depend_on_the_worst_value():

@@ -250,7 +250,7 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
 
 @pytest.fixture
 def form(refs):
-    """The dashboard with the practice town's files under names that show_progress nothing, and an empty form afterwards."""
+    """The dashboard with the practice town's files under names that tell nothing, and an empty form afterwards."""
     calls, stations = eo.datasets.practice_calls()
     refs["city"].value = "Your own files"
     refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})

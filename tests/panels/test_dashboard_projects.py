@@ -21,7 +21,7 @@ panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidge
 from ipywidgets import VBox
 from test_dashboard import links, upload
 
-from emsopt.panels import _dashboard
+from emsopt.panels import _dashboard, _report
 from emsopt.panels._tabs import Workbench
 from emsopt.planning import steps
 
@@ -179,6 +179,20 @@ def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project():
     assert "1 gap(s), 1.5 days in all; the longest, 1.5 days, starts on 2025-01-31" in said
     assert "Wrong no place: 2 call(s)" in said
     assert not any(word in text for word in ("Rows", *around.dt.strftime("%H:%M")))
+
+
+def test_the_report_tells_late_responses_too():
+    """And a better deployment that was found but is not proposed."""
+
+    def of(late, mean=5.0):
+        return types.SimpleNamespace(mean_response=mean, late_fraction=lambda _: late, sites=(0,))
+
+    said = _report._verdict({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
+    assert "the mean response is 5.00 min: the same as with today (5.00 min)" in said
+    assert "15.0 % of responses take 8 min or more: 5.0 points fewer than with today (20.0 %)." in said
+    named = {"proposed": of(0, 5.25), "best found": of(0, 5.0)}
+    assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_found(named, "best found")
+    assert _report._better_found(named, "optimum") == ""
 
 
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):

@@ -146,7 +146,10 @@ class DistrictGP(Regression):
 
 
 def context_features(prior: LazyPrior, most: int) -> FloatArray:
-    """Return at most ``most`` Nyström features Φ, shape (n, R), whose Φ Φᵀ approximates the part of k_f' in a prior."""
+    """Return Nyström features Φ of the context kernel k_f', shape (n, R), R at most ``most``.
+
+    Φ Φᵀ approximates the contribution of k_f' to the prior covariance.
+    """
     kernel = prior.kernel
     contexts = kernel.contexts / kernel.lengthscales[1]
     unique = np.unique(contexts, axis=0)  # a repeated context would be a landmark without information

@@ -199,7 +199,7 @@ class NavigationRun:
 
     @cached_property
     def visits(self) -> pd.DataFrame:
-        """One row per driven edge: ``edge``, ``first_round``, and ``visits``, the rounds in which it was driven."""
+        """One row per driven edge: ``edge``, the ``first_round`` that drove it, and ``visits``, the number that did."""
         paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
         return paths.groupby("edge")["round"].agg(first_round="min", visits="count").reset_index().astype(int)
 

@@ -139,7 +139,7 @@ class Demand:
             raise InputError("there are no calls in these hours. Choose others.")
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
-        stations, minutes = self._service_source(service_times)
+        stations, minutes = self._stations_and_service_times(service_times)
         city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
         notes = self.notes + describe_selection(hours, weekdays)
         if self.busy_min is not None and self.all_counts is not None:
@@ -163,7 +163,7 @@ class Demand:
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
-    def _service_source(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
+    def _stations_and_service_times(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
         """Return the stations, and the service time (min) by ``source`` as in `city`, None if the stations have it."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:

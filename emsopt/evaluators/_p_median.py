@@ -332,7 +332,11 @@ class _Search:
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
-        """Ascend by up to ``steps`` steps; return whether the ascent ended, the cheapest choice, and the bound."""
+        """Raise the bound of a branch by up to ``steps`` subgradient steps, or until time is up; see `_ascend`.
+
+        Return whether the ascent ended, the cheapest choice seen, (N,), and the bound, infinite if the branch has no
+        better choice than the best known.
+        """
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
         while (

@@ -373,9 +373,11 @@ def _program(
     end: float,
     standards: tuple[Patterns, float] | None = None,
 ) -> tuple[IntArray | None, float]:
-    """Maximise the share of calls reached by as many units as needed; return units per twin group, and a bound.
+    """Maximise the share of calls with the ``needed`` units in reach, by an integer program.
 
-    ``standards`` are the pairs in reach before the longer threshold and the share of calls to be reached by one unit.
+    Return the units of each twin group, (G,), and an upper bound, minus infinity if they are optimal. ``reach``,
+    (G, M), marks the atoms that a group reaches in time; ``needed`` and ``shares`` have shape (M,). ``standards`` are
+    the reach within the longer threshold, required for every atom with calls, and the least share for one unit.
     Variables are the units n_g of each group, y_j, whether atom j has the units needed, and with ``standards`` z_j,
     whether one unit reaches it. If no solution was found, the units are None; if none exists, the bound is infinite.
     """

@@ -19,7 +19,7 @@ from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..planning import units_needed
 from ..planning.advice import longer_waits
-from ..planning.steps import held_out, worse_zones, zones
+from ..planning.steps import count_held_out_days, worse_zones, zones
 from ..planning.sweeps import scenario
 from . import _charts
 from ._panel import OwnPanel, city_controls
@@ -84,7 +84,7 @@ class Deployments(OwnPanel):
         room, between = "Whether a station may have more than one unit", "Units that may move between two hours"
         listed, keep = "How many of the best to list", "The optimum and the p-median keep a unit at these"
         close = "The optimum and the p-median have no unit at these"
-        days, held = (1, 0) if self.opened.log is None else held_out(self.opened.log.log)
+        days, held = (1, 0) if self.opened.log is None else count_held_out_days(self.opened.log.log)
         tested, limits = "Last days of the log, which the back-test predicts from the others", (0, max(0, days - 1))
         boxes: dict[str, Any] = {"options": sites, "rows": 4}
         return controls | {

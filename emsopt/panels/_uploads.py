@@ -196,7 +196,7 @@ def in_controls(text: object) -> str:
 
 
 def _control(argument: Argument) -> str:
-    """Return the name of the control that sets an argument, for a sentence, and the value to write there."""
+    """Return an argument as text for a message: its control and, if there is one, the value to enter there."""
     name, value = argument
     word = CONTROL_NAMES.get(name)
     if word is None:

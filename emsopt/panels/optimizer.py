@@ -274,9 +274,9 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
 class Trace:
     """An optimizer run step by step, with its prediction for each evaluation.
 
-    ``last_sites`` is the deployment evaluated last, and ``centre`` the centre of the trust region before, as the number
-    of units in each group of interchangeable sites (`City.twin_groups`), or None. ``edge`` is the largest Hamming
-    distance from it in the region, where each moved unit counts two.
+    ``last_sites`` is the deployment evaluated last. ``centre`` and ``edge`` are of the trust region in which it was
+    proposed (None and NaN without one): units in each group of interchangeable sites (`City.twin_groups`), and the
+    largest Hamming distance from these, where each moved unit counts two.
     """
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:

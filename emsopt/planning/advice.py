@@ -249,7 +249,7 @@ def advise(
     """
     model = build(calls, stations, settings)
     steps.stop_if_wrong(model)
-    steps.held_out(model.log, model.settings.hold_out)
+    steps.count_held_out_days(model.log, model.settings.hold_out)
     tested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
     if steps.reasons_against(model, tested, units):

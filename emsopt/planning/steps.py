@@ -69,7 +69,7 @@ def stop_if_wrong(model: Model) -> None:
 # -- trust --------------------------------------------------------------------------------------------------------
 
 
-def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
+def count_held_out_days(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
     """Return the number of days of a log, and how many of them, the last ones, are held out to test the model.
 
     The default for ``hold_out`` is a third, or 0 if there are fewer than 9 days.
@@ -86,7 +86,7 @@ def back_test_model(model: Model) -> BackTest:
 
     Raise if times are not calibrated, or the log is too short.
     """
-    days, n_days = held_out(model.log, model.settings.hold_out)
+    days, n_days = count_held_out_days(model.log, model.settings.hold_out)
     if model.fit is None:
         raise InputError("there is nothing to test, because the times are not calibrated from the log.")
     if not n_days:

@@ -357,7 +357,7 @@ class Box:
         one is allowed. Each refused point becomes the end of the line on its side (Neal 2003).
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
-        share = self._share(x)
+        share = self._relative_positions(x)
         for step in range(WALK_STEPS[0] + WALK_STEPS[1] * d):
             direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -391,7 +391,7 @@ class Box:
     def to_unit(self, x: ArrayLike) -> FloatArray:
         """Encode points, (..., d), on the unit cube, (..., coordinates); whole numbers in the middle of their part."""
         x = np.array(x, dtype=float)
-        unit = self._share(x)
+        unit = self._relative_positions(x)
         if set(self.sizes) == {1}:  # the usual case, without the detour by parts
             return unit
         hot = [
@@ -412,14 +412,14 @@ class Box:
                 share[..., k] = part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n
         return self._scale(share)
 
-    def _share(self, x: FloatArray) -> FloatArray:
+    def _relative_positions(self, x: FloatArray) -> FloatArray:
         """Return the relative positions, in [0, 1], of points, (..., d), in the ranges of the inputs."""
         x = x.copy()
         x[..., self._log] = np.log(x[..., self._log])
         return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
     def _scale(self, share: FloatArray) -> FloatArray:
-        """Return points, (..., d), at relative positions, in [0, 1], in the ranges of the inputs; see `_share`."""
+        """Return points, (..., d), at relative positions, in [0, 1], in the ranges of the inputs."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])
         return np.clip(self._round(x), *self.bounds.T)  # exp(log(high)) may exceed high

@@ -164,7 +164,7 @@ class Standardized:
     feature_scales: FloatArray
     scale: float
 
-    def coefficients(self, coef: FloatArray) -> FloatArray:
+    def unscaled_coefficients(self, coef: FloatArray) -> FloatArray:
         """Convert coefficients, (D,), of standardised data to the original units."""
         return self.scale * coef / self.feature_scales
 

@@ -167,7 +167,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
     optimizer = played(method(objective, rng=0), 24)
     process, space = optimizer.process, objective.space
     rate = lambda mean, deviation: log_expected_improvement(min(optimizer.values), mean, deviation)
-    score, bounds = optimizer._scores(process, optimizer._constant, rate)
+    score, bounds = optimizer._score_functions(process, optimizer._constant, rate)
     weights = np.random.default_rng(1).standard_normal(len(process.X))
     for sites in space.sample(5, rng=2):
         x = space.group_counts(sites)

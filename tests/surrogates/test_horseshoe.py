@@ -67,7 +67,7 @@ def test_standardized_model_predicts_as_the_model_on_the_data_given():
     data, coef = standardize(X, y), rng.standard_normal(5)
     assert data.X.std(axis=0) == pytest.approx([1, 1, 1, 1, 0])
     assert (data.y.mean(), data.y.std()) == pytest.approx((0, 1))
-    assert (X - X.mean(axis=0)) @ data.coefficients(coef) == pytest.approx(data.scale * (data.X @ coef))
+    assert (X - X.mean(axis=0)) @ data.unscaled_coefficients(coef) == pytest.approx(data.scale * (data.X @ coef))
 
 
 @pytest.mark.parametrize("draw", [_draw_bhattacharya, _draw_cholesky])

@@ -40,7 +40,7 @@ NODES = 64
 SCREENING_POINTS, CLIMB_STARTS = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
 REFIT_GROWTH = 1.15
-LENGTHSCALES = (0.1, 20.0)
+LENGTHSCALE_BOUNDS = (0.1, 20.0)
 FIT_OPTIONS: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
 LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
 FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
@@ -86,7 +86,7 @@ class ControlModel:
         from ...surrogates.kernels import SquaredExponential
 
         X, y = np.array(self.points), np.array(self.values)
-        kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
+        kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALE_BOUNDS), 1e-2
         if self.process is not None:
             kernel, ratio = self.process.kernel, self.process.noise_ratio  # a warm start
         self.prior = float(y.mean())

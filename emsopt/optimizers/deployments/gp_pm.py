@@ -237,7 +237,7 @@ class GPpM(Optimizer):
         def rate(mean: FloatArray, deviation: FloatArray) -> FloatArray:
             return np.sqrt(BETA) * deviation - mean
 
-        score, bounds = self._scores(world, constant, rate)
+        score, bounds = self._score_functions(world, constant, rate)
         if "start" not in self._repairs and self.space.count <= MOST_LISTED:
             every = self.space.group_counts(self.space.listing())
             self.centre = every[score(every).argmax()]
@@ -275,7 +275,7 @@ class GPpM(Optimizer):
         process = self._condition_on_pending(self.process)
         goal = self._goal(process)
 
-        score, bounds = self._scores(process, self._constant, partial(log_expected_improvement, goal))
+        score, bounds = self._score_functions(process, self._constant, partial(log_expected_improvement, goal))
         if "climbs" not in self._repairs:
             return self.space.deployment(adaptive_swapping(self.space, score, self.centre, self.edge, self.rng))
         known = [] if self.objective.noisy else [self.space.group_counts(list(sites)) for sites in self.taken]
@@ -292,7 +292,7 @@ class GPpM(Optimizer):
                 process = process.appended(x, process.predict(x[None], prior)[0][0], prior[0])
         return process
 
-    def _scores(
+    def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
     ) -> tuple[Score, Bounds]:
         """Return two functions: the score of deployments, and upper bounds on the scores of all swaps of one.

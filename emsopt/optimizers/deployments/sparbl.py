@@ -122,7 +122,7 @@ class SparBL(Optimizer):
             self.state = sample(self.state, data.X, data.y, sweeps, rng=self.rng)
             drawn.append(self.state.coef)
             burn_in = 0
-        self._coef = data.coefficients(np.mean(drawn, axis=0))
+        self._coef = data.unscaled_coefficients(np.mean(drawn, axis=0))
         return self._coef
 
     def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -38,10 +38,10 @@ mean is given (14 minutes; "boke_forms" takes four). One run does not tell the b
 those with factor 0.02. With six inputs BOKE's search also starts from corners: the runs of Sphere 6 were made with it,
 "boke_seconds" before, and "boke_constant" has no Sphere 6.
 
-CPU seconds are compared across methods only within the parts "sprinkler" (but boke-auto, which was run again alone)
-and "seconds" ("boke_seconds": mean and standard error), where the methods take turns in one process, run in one go. Tuning takes two and a half hours of one
-core, nearly all of it for growing trees; ``--problems`` runs one task at a time and keeps the stored rows of the
-others.
+CPU seconds are compared across methods only within the parts "sprinkler" (but boke-auto, which was run again alone) and
+"seconds" ("boke_seconds": mean and standard error), where the methods take turns in one process, run in one go. Tuning
+takes two and a half hours of one core, nearly all of it for growing trees; ``--problems`` runs one task at a time and
+keeps the stored rows of the others.
 """
 
 import time

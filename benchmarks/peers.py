@@ -34,7 +34,7 @@ import numpy as np
 
 import emsopt as eo
 from emsopt.optimizers.deployments._base import Optimizer
-from emsopt.optimizers.values import log_expected_improvement
+from emsopt.optimizers.recommendation import log_expected_improvement
 
 INITIAL = 20
 TRAIN_EVERY = 5

@@ -95,7 +95,7 @@ IN_PAPER = {
         (
             "sign of the expected improvement",
             "Equation (18)",
-            "optimizers/values.py",
+            "optimizers/recommendation.py",
             "z = (goal - mean) / deviation",
             "z = (mean - goal) / deviation",
         ),

@@ -16,7 +16,7 @@ from emsopt.optimizers.boxes.boke_auto import (
     upper_bound,
 )
 from emsopt.optimizers.boxes.gp_ucb import refit
-from emsopt.optimizers.values import clipped, normal_scores, standardized
+from emsopt.optimizers.recommendation import clipped, normal_scores, standardized
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 

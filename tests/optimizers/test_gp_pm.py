@@ -13,7 +13,7 @@ from scipy.stats import norm
 import emsopt as eo
 from emsopt.optimizers.deployments import gp_pm
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
-from emsopt.optimizers.values import log_expected_improvement
+from emsopt.optimizers.recommendation import log_expected_improvement
 
 
 def small_city(sites=9, atoms=14, seed=0):

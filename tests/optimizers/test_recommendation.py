@@ -8,9 +8,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
-from emsopt.optimizers import values
+from emsopt.optimizers import recommendation
 from emsopt.optimizers.boxes._base import RandomPoints
-from emsopt.optimizers.values import estimated_gains, posterior_means
+from emsopt.optimizers.recommendation import estimated_gains, posterior_means
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
@@ -26,7 +26,7 @@ def kernels(d):
 
 def test_posterior_means_are_scikit_learns_at_its_own_best_fit(monkeypatch):
     """Without the prior on lengthscales both maximise the same likelihood over signal, lengthscales and noise."""
-    monkeypatch.setattr(values, "SPREAD", np.inf)
+    monkeypatch.setattr(recommendation, "SPREAD", np.inf)
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
     y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=40)
@@ -49,8 +49,8 @@ def test_repeats_count_as_often_as_they_were_observed(centres, monkeypatch):
     X, _, y = waves(200, points=80)
     kernel, scale = SquaredExponential([0.3, 0.4]), y.std()
     model = condition(kernel, X, (y - y.mean()) / scale, noise_ratio=0.2, amplitude=1.0)
-    monkeypatch.setattr(values, "fit", lambda *a, **options: model)
-    monkeypatch.setattr(values, "CENTRES", centres)
+    monkeypatch.setattr(recommendation, "fit", lambda *a, **options: model)
+    monkeypatch.setattr(recommendation, "CENTRES", centres)
     expected = y.mean() + scale * model.predict(X)[0]
     np.testing.assert_allclose(posterior_means(kernels(2), X, y), expected, atol=1e-6 if centres == 500 else 0.02)
 
@@ -66,8 +66,8 @@ def heavy_tailed(seed, n=60):
 def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(monkeypatch):
     """Estimates near the top, in the unit of the gains: the default chooses logarithms, which are better."""
     errors = []
-    for clearly in (values.ERROR_RATIO, np.inf, 0.0):  # the default, always logarithms, always gains
-        monkeypatch.setattr(values, "ERROR_RATIO", clearly)
+    for clearly in (recommendation.ERROR_RATIO, np.inf, 0.0):  # the default, always logarithms, always gains
+        monkeypatch.setattr(recommendation, "ERROR_RATIO", clearly)
         data = map(heavy_tailed, range(4))
         apart = [np.abs(estimated_gains(kernels(2), X, gains) - exact)[30:] for X, exact, gains in data]
         errors.append(np.mean(apart))
@@ -78,7 +78,7 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
 
 def test_gains_of_a_smooth_function_are_modelled_themselves():
     X, _, y = waves(60)
-    cut = np.maximum(y, np.quantile(y, values.WORST_SHARE))
+    cut = np.maximum(y, np.quantile(y, recommendation.WORST_SHARE))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, y), posterior_means(kernels(2), X, cut))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, np.r_[0.0, np.ones(59)]), 1)
     assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()

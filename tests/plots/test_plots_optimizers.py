@@ -12,7 +12,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt import plots
-from emsopt.optimizers.values import log_expected_improvement
+from emsopt.optimizers.recommendation import log_expected_improvement
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 

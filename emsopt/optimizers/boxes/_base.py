@@ -11,7 +11,7 @@ from ...errors._types import ArrayLike, FloatArray, Rng
 from ...problems import Problem
 from ...problems.box import POINT_TOLERANCE, Bounds, Box
 from ..ask_tell import AskTell, synchronized
-from ..values import estimated_gains
+from ..recommendation import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, maximize_admitted, maximize_on_cube
 
 

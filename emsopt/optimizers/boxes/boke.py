@@ -58,7 +58,7 @@ import numpy as np
 from ...errors import _validate
 from ...errors._types import ArrayLike, FloatArray, Rng
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
-from ..values import spread, standardized
+from ..recommendation import spread, standardized
 from ._base import BoxOptimizer, Function
 from ._search import STARTS, Slopes, corners_of_cube, maximize_on_box, maximize_on_cube, starts_on_box
 

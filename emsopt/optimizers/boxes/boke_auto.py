@@ -73,7 +73,7 @@ from numba import njit
 
 from ...errors._types import FloatArray, IntArray
 from ...surrogates.gaussian_process import GaussianProcess, condition
-from ..values import clipped, normal_scores, spread, standardized
+from ..recommendation import clipped, normal_scores, spread, standardized
 from ._base import BoxOptimizer
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .gp_ucb import LEAST_NOISE, NOISE_FREE, NOISY, refit, with_expected

@@ -47,7 +47,7 @@ import numpy as np
 
 from ...errors._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
-from ..values import log_expected_improvement, standardized
+from ..recommendation import log_expected_improvement, standardized
 from ._base import BoxOptimizer
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ...errors._types import FloatArray, IntArray, Rng
 from ...evaluators._interchange import Lists, lists_of, matrix_costs, swap_changes
 from ...evaluators.objective import Objective
 from ..ask_tell import AskTell
-from ..values import posterior_means
+from ..recommendation import posterior_means
 
 
 class Optimizer(AskTell[IntArray]):

@@ -55,7 +55,7 @@ from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit
-from ..values import log_expected_improvement
+from ..recommendation import log_expected_improvement
 from ._base import Optimizer
 
 EDGE = 20.0

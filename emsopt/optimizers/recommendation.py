@@ -1,11 +1,11 @@
-"""Transformations of observed values: standardising, clipping, normal scores, expected improvement and smoothing.
+"""The candidate to recommend if values are noisy, and the transformations of observed values before a search uses them.
+
+**Recommended** is the best observed candidate by a Gaussian process of all values, as the best of many noisy values is
+too good. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for points of a box, where
+the estimate may be a median.
 
 **Expected improvement** is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in
 Spatial Queues". Far from the goal it underflows, and its slopes with it; its logarithm does not (Ament et al. 2023).
-
-**Which observed candidate to recommend if values are noisy:** the best by a Gaussian process of all values, as the best
-of many noisy values is too good. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for
-points of a box, where the estimate may be a median.
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
 take real differences for noise; the luckiest point is then the better one.

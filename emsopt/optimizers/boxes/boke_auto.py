@@ -332,8 +332,8 @@ def interpolation(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: 
     """
     whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
     near = np.argsort(np.linalg.norm(X - peak, axis=1), kind="stable")[: len(peak) + 2]
-    left_out = ((local_quadratic(np.delete(X, i, 0), np.delete(y, i), peak), i) for i in near)
-    by_quadratic = [quadratic(X[[i]])[0][0] - y[i] for quadratic, i in left_out]
+    refits = [local_quadratic(np.delete(X, i, 0), np.delete(y, i), peak) for i in near]
+    by_quadratic = [refit(X[[i]])[0][0] - y[i] for i, refit in zip(near, refits, strict=True)]
     by_process = (whole.left_out - whole.residuals)[near]
     if by_process @ by_process > np.dot(by_quadratic, by_quadratic):
         return None

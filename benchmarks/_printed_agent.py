@@ -9,14 +9,13 @@ and forgets them for the contexts, which return to their edges; noise, ν and κ
 
 import numpy as np
 
-from emsopt import bandits
-from emsopt.bandits.prior import Prior
+import emsopt as eo
 from emsopt.surrogates.graph_matern import ContextKernel, _distance, matern
 
 RATE = 0.01
 
 
-class KernelPrior(Prior):
+class KernelPrior(eo.bandits.Prior):
     """A prior whose covariances are computed by its kernel when asked."""
 
     def __init__(self, mean, kernel, noise_variance):
@@ -65,7 +64,7 @@ def slopes_in_parameters(kernel, weights, arms, contexts, others, their_contexts
     return np.concatenate([outer, inner])
 
 
-class PrintedGP(bandits.SparseGP):
+class PrintedGP(eo.bandits.SparseGP):
     """Sparse process whose inducing contexts move and whose kernel parameters are learned, each by Adam."""
 
     def __init__(self, prior, **options):

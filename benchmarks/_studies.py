@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-import emsopt
-from emsopt import study
+import emsopt as eo
 
 sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for what only the papers' claims need
-STORED = Path(emsopt.__file__).parent / "data" / "studies"
+STORED = Path(eo.__file__).parent / "data" / "studies"
 QUARTILES = {"q25": lambda values: values.quantile(0.25), "q75": lambda values: values.quantile(0.75)}
 
 
@@ -34,7 +33,7 @@ def run(task, cases, name, options):
     """Run a study, or resume it, and return its rows."""
     options.folder.mkdir(parents=True, exist_ok=True)
     file = options.folder / f"{_full(name, options)}.jsonl"
-    return study.run(task, cases, file=file, backend=options.backend, workers=options.workers, progress=True)
+    return eo.study.run(task, cases, file=file, backend=options.backend, workers=options.workers, progress=True)
 
 
 def table_file(name, options, suffix=".csv"):

@@ -20,8 +20,7 @@ import time
 import numpy as np
 from _timing import growth_exponent
 
-from emsopt import bandits, datasets
-from emsopt.roads import grid_roads
+import emsopt as eo
 from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian
 
 ROUND_S = {"monaco": 0.15, "luxembourg": 0.35}  # exact process, mean of 500 rounds, two cores
@@ -45,15 +44,15 @@ def measure(net, route, policy, horizon, prior):
     def mark(step):
         marks.append((time.perf_counter(), time.process_time()))
 
-    run = bandits.run(net, *route, policy, horizon=horizon, rng=0, prior=prior, callback=mark)
+    run = eo.bandits.run(net, *route, policy, horizon=horizon, rng=0, prior=prior, callback=mark)
     wall, cpu = ((last - first) / (horizon - 1) for first, last in zip(marks[0], marks[-1], strict=True))
     return run, wall, cpu
 
 
 def on_grid(side, policy, horizon):
     """Return what a policy takes from one corner of a grid to the opposite one, CPU seconds and GB."""
-    net, marks = grid_roads(side, side, jitter=0.2, relief=60, rng=0), [time.process_time()]
-    prior = bandits.navigation_prior(net)
+    net, marks = eo.roads.grid_roads(side, side, jitter=0.2, relief=60, rng=0), [time.process_time()]
+    prior = eo.bandits.navigation_prior(net)
     prior.variance.sum()
     prior.rows([0])  # with the factorisation
     marks.append(time.process_time())
@@ -63,7 +62,7 @@ def on_grid(side, policy, horizon):
     marks.append(time.process_time())
     rounds, route = [], ("r0c0-r0c1", f"r{side - 1}c{side - 2}-r{side - 1}c{side - 1}")
     options = {"horizon": horizon, "rng": 0, "prior": prior, "expected": truth}
-    run = bandits.run(net, *route, policy, callback=lambda _: rounds.append(time.process_time()), **options)
+    run = eo.bandits.run(net, *route, policy, callback=lambda _: rounds.append(time.process_time()), **options)
     taken = np.diff([marks[-1], *rounds])
     return {
         "policy": policy,
@@ -100,8 +99,8 @@ def growth(policies, horizon):
 
 def agreement(policies, horizon, runs=20):
     """Compare runs on Monaco that learn by districts with runs that learn by the dense process."""
-    net = datasets.load_roads("monaco")
-    lazy, dense = (bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
+    net, route = eo.datasets.load_roads("monaco"), eo.datasets.ROUTES["monaco"]["A"]
+    lazy, dense = (eo.bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
     some = np.arange(0, net.n_edges, 7)
     print(f"rows differ by up to {np.abs(lazy.rows(some) - dense.rows(some)).max():.1e} Wh²")
     print(f"variances differ by up to {np.abs(lazy.variance - dense.variance).max():.1e} Wh²")
@@ -110,12 +109,10 @@ def agreement(policies, horizon, runs=20):
         regrets, seen = [], []
         for seed, truth in enumerate(truths.T):
             options = {"horizon": horizon, "rng": seed, "expected": truth}
-            both = [
-                bandits.run(net, *datasets.ROUTES["monaco"]["A"], policy, prior=p, **options) for p in (lazy, dense)
-            ]
+            both = [eo.bandits.run(net, *route, policy, prior=prior, **options) for prior in (lazy, dense)]
             regrets.append([run.regret / 1000 for run in both])
             if not seed:  # the same observations, exactly
-                exact = [bandits.ExactGP(prior) for prior in (lazy, dense)]
+                exact = [eo.bandits.ExactGP(prior) for prior in (lazy, dense)]
                 for gp in exact:
                     for arms in both[1].arms:
                         gp.update(arms, truth[arms])
@@ -131,9 +128,10 @@ def agreement(policies, horizon, runs=20):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    all_policies = list(eo.bandits.POLICIES)
     parser.add_argument("--network", choices=["monaco", "luxembourg"], default="monaco")
     parser.add_argument("--route", choices=["A", "B"], default="A")
-    parser.add_argument("--policies", nargs="+", choices=list(bandits.POLICIES), default=list(bandits.POLICIES))
+    parser.add_argument("--policies", nargs="+", choices=all_policies, default=all_policies)
     parser.add_argument("--horizon", type=int, default=500)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--agreement", action="store_true")
@@ -143,15 +141,15 @@ def main():
         print(json.dumps(on_grid(options.grid, options.policies[0], options.horizon)))
         return
     if options.growth:
-        growth(options.policies if options.policies != list(bandits.POLICIES) else ["bi-ts", "gp-ts"], options.horizon)
+        growth(options.policies if options.policies != all_policies else ["bi-ts", "gp-ts"], options.horizon)
         return
     if options.agreement:
-        agreement(options.policies if options.policies != list(bandits.POLICIES) else ["gp-ts"], options.horizon)
+        agreement(options.policies if options.policies != all_policies else ["gp-ts"], options.horizon)
         return
-    net = datasets.load_roads(options.network)
-    route = datasets.ROUTES[net.name][options.route]
+    net = eo.datasets.load_roads(options.network)
+    route = eo.datasets.ROUTES[net.name][options.route]
     start = time.perf_counter(), time.process_time()
-    prior = bandits.navigation_prior(net)
+    prior = eo.bandits.navigation_prior(net)
     prior.factor  # noqa: B018 - computed once for all policies
     print(
         f"{net}\nprior and its factor: {time.perf_counter() - start[0]:.1f} s by the clock, "

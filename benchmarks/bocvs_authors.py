@@ -35,11 +35,11 @@ import pandas as pd
 from _known_model import Hyperparameters, KnownModel
 from scipy.linalg import cho_solve
 
+import emsopt as eo
 from emsopt._running.checkpoint import stream
 from emsopt._running.parallel import one_thread
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
 from emsopt.optimizers.control.search import with_regret
-from emsopt.problems import Play
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
@@ -51,7 +51,7 @@ COST_SD, COST_RANGE = 0.01, (0.001, 2.0)
 GROUPS = [4, 0, 1, 2], [5, 3, 6]
 
 
-class ChargedPlay(Play):
+class ChargedPlay(eo.problems.Play):
     """Outcome of a play whose cost may exceed 1, as the clipped noise of the code allows."""
 
     def __post_init__(self):

@@ -42,7 +42,6 @@ import numpy as np
 from papers.control_regret import control_verdicts
 
 import emsopt as eo
-from emsopt import study
 from emsopt.optimizers import bocvs
 from emsopt.optimizers.control.search import with_regret
 
@@ -161,12 +160,12 @@ def main():
     if options.horizon:
         name, task = "bocvs_horizon", search_horizon
         budgets, seeds = (HORIZONS[:1], 1) if tiny else (HORIZONS, 5)
-        cases = study.cases(budget=budgets, exploration=[*SHARES, UCB_CVS], seed=range(seeds))
+        cases = eo.study.cases(budget=budgets, exploration=[*SHARES, UCB_CVS], seed=range(seeds))
     else:
         name, task, methods = "bocvs", search, METHODS
         if options.authors_code:
             name, task, methods = "bocvs_authors_code", search_authors, list(bocvs_authors.METHODS)
-        cases = study.cases(
+        cases = eo.study.cases(
             seed=[0] if tiny else range(*options.seeds),
             objective=options.objectives,
             costs=["cheap", "moderate"],

@@ -25,7 +25,6 @@ from numba import njit
 from papers import control_regret as bounds
 
 import emsopt as eo
-from emsopt import study
 
 LENGTHSCALES = np.array([0.15, 0.5])
 NORM, NOISE, DELTA, SIDE = 1.0, 0.01, 0.1, 21
@@ -186,11 +185,11 @@ def main():
     parts = {
         "bocvs_bounds": (
             search_plays,
-            study.cases(plays=PLAYS[: 2 if options.smoke else None], alpha=ALPHAS, seed=seeds),
+            eo.study.cases(plays=PLAYS[: 2 if options.smoke else None], alpha=ALPHAS, seed=seeds),
         ),
         "bocvs_exploration": (
             search_exploration,
-            study.cases(each=EACH[: 2 if options.smoke else None], alpha=ALPHAS[1:], seed=seeds),
+            eo.study.cases(each=EACH[: 2 if options.smoke else None], alpha=ALPHAS[1:], seed=seeds),
         ),
     }
     for name, (task, cases) in parts.items():

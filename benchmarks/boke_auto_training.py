@@ -26,8 +26,6 @@ import boke_training
 import numpy as np
 
 import emsopt as eo
-from emsopt import study
-from emsopt.problems import Problem
 
 FIRST_SEED = 7000
 CASES = [
@@ -55,7 +53,7 @@ def problem(name, d, seed):
                 1 - np.cos(2 * np.pi * waves * apart), axis=1
             )
 
-        return Problem(name, function, [(-1, 1)] * d, "min", 0.0, centre, 0.0, seed)
+        return eo.problems.Problem(name, function, [(-1, 1)] * d, "min", 0.0, centre, 0.0, seed)
     width = 1 if kind == "sum" else 2
     parts = [boke_training.problem(f"gp {size[0]}", width, 0.0, 100 * seed + j) for j in range(d // width)]
 
@@ -63,7 +61,9 @@ def problem(name, d, seed):
         return sum(part.function(x[:, width * j : width * (j + 1)]) for j, part in enumerate(parts))
 
     best = np.concatenate([part.best_x for part in parts])
-    return Problem(name, function, [(-1, 1)] * d, "min", sum(part.best_value for part in parts), best, 0.0, seed)
+    return eo.problems.Problem(
+        name, function, [(-1, 1)] * d, "min", sum(part.best_value for part in parts), best, 0.0, seed
+    )
 
 
 @cache
@@ -100,7 +100,7 @@ def main():
         for method in options.methods
         for name, d in CASES
     ]
-    results = study.run(trial, cases, file=options.folder / "boke_auto_training.jsonl", progress=True)
+    results = eo.study.run(trial, cases, file=options.folder / "boke_auto_training.jsonl", progress=True)
     results["log"] = np.log10(results["ratio"].clip(lower=1e-3))
     by = {"index": ["name", "inputs"], "columns": "method", "sort": False}
     table = 10 ** results.pivot_table(values="log", aggfunc="mean", **by)

@@ -55,12 +55,9 @@ import pandas as pd
 from _designs import process_design
 
 import emsopt as eo
-from emsopt import study
 from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes._base import box_objective
 from emsopt.optimizers.boxes.boke import DELTA, density_design, exploration, fill_distance
-from emsopt.problems import Problem
-from emsopt.problems.box import Box
 from emsopt.surrogates.kernel_regression import condition
 
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
@@ -108,17 +105,19 @@ def cited(name, noise_sd):
         plain = eo.problems.goldstein_price()
         low, high = plain.bounds.T
         values = lambda x: (np.log(plain.exact(low + (high - low) * x)) - 8.693) / 2.427
-        return Problem(name, values, [(0, 1)] * 2, "min", (np.log(3) - 8.693) / 2.427, None, noise_sd)
+        return eo.problems.Problem(name, values, [(0, 1)] * 2, "min", (np.log(3) - 8.693) / 2.427, None, noise_sd)
     factors, turn, shift = 2.0 ** np.arange(1, 7), np.eye(6), np.array([-5.0, -3, -1, 1, 3, 5])
     if name == "sphere6 as cited":
-        return Problem(name, lambda x: (x**2 @ factors - 1745) / 899, [(0, 1)] * 6, "min", -1745 / 899, None, noise_sd)
+        return eo.problems.Problem(
+            name, lambda x: (x**2 @ factors - 1745) / 899, [(0, 1)] * 6, "min", -1745 / 899, None, noise_sd
+        )
     for i, j in combinations(range(6), 2):
         plane = np.eye(6)
         plane[[i, j], [i, j]] = np.cos(np.pi / 8)
         plane[[i, j], [j, i]] = -np.sin(np.pi / 8), np.sin(np.pi / 8)
         turn = turn @ plane
     values = lambda x: (((10 * x - 5 + shift) @ turn) ** 2 @ factors - 1745.3796) / 899.0367
-    return Problem(name, values, [(0, 1)] * 6, "min", -1745.3796 / 899.0367, None, noise_sd)
+    return eo.problems.Problem(name, values, [(0, 1)] * 6, "min", -1745.3796 / 899.0367, None, noise_sd)
 
 
 @cache
@@ -200,7 +199,7 @@ def filled(design, inputs, seed):
         points = np.random.default_rng(seed).random((FILL_AT[-1], inputs))
         return [{"t": t, "distance": fill_distance(points[:t])} for t in FILL_AT]
     if design == "latin hypercube":
-        box, rng = Box([(0, 1)] * inputs), np.random.default_rng(seed)
+        box, rng = eo.problems.box.Box([(0, 1)] * inputs), np.random.default_rng(seed)
         return [{"t": t, "distance": fill_distance(box.latin_hypercube(t, rng=rng))} for t in FILL_AT]
     points = {"density": density_design, "process": process_design}[design](FILL_AT[-1], inputs, rng=seed)
     return [{"t": t, "distance": fill_distance(points[:t])} for t in FILL_AT]
@@ -208,7 +207,7 @@ def filled(design, inputs, seed):
 
 def fill(options):
     """Run and store Figure 3."""
-    cases = study.cases(inputs=FILL_INPUTS, design=DESIGNS, seed=range(options.runs or FILL_RUNS))
+    cases = eo.study.cases(inputs=FILL_INPUTS, design=DESIGNS, seed=range(options.runs or FILL_RUNS))
     table = _studies.run(filled, cases, "boke_fill", options)
     groups = table.groupby(["inputs", "design", "t"], sort=False)["distance"]
     means = groups.agg(mean="mean", **_studies.QUARTILES)
@@ -250,7 +249,7 @@ def constant(options):
     cases = [
         case
         for name in names
-        for case in study.cases(
+        for case in eo.study.cases(
             problem_name=name,
             method=["boke", "boke+"],
             noise_sd=CONSTANTS[1:2] if name in TUNING else CONSTANTS,
@@ -272,7 +271,7 @@ def last(problem_name, method, noisy, budget, seed, constants=None):
 
 def forms(options):
     """Run and store the functions in the forms of their source."""
-    cases = study.cases(
+    cases = eo.study.cases(
         seed=range(options.runs or RUNS["noisy"]),
         problem_name=FORMS,
         noisy=[False, True],
@@ -376,7 +375,7 @@ def on_finite_set(setting, steps, seed):
 
 def theory(options):
     """Run and store the regret on finite sets and its bounds."""
-    cases = study.cases(setting=SETTINGS, steps=100 if options.smoke else 1000, seed=range(options.runs or 50))
+    cases = eo.study.cases(setting=SETTINGS, steps=100 if options.smoke else 1000, seed=range(options.runs or 50))
     table = _studies.run(on_finite_set, cases, "boke_theory", options)
     groups = table.groupby(["setting", "t"], sort=False)
     means = groups["regret"].agg(mean="mean", largest="max", **_studies.QUARTILES)
@@ -408,7 +407,7 @@ def results(name, options):
     """Run a part and return all its rows."""
     names = options.problems or PROBLEMS[options.part]
     runs = options.runs or (2 if options.smoke else RUNS[options.part])
-    cases = study.cases(
+    cases = eo.study.cases(
         seed=range(runs),  # first, so that the methods take turns on a machine that is not always equally fast
         problem_name=names[:2] if options.smoke else names,
         method=options.methods or METHODS,

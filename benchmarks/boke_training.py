@@ -29,10 +29,8 @@ from pathlib import Path
 import numpy as np
 
 import emsopt as eo
-from emsopt import study
 from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes._search import maximize_on_box
-from emsopt.problems import Problem
 
 BUDGET, FIRST_SEED, LEAST = 60, 1000, 1e-3
 FEATURES = 300  # of a draw from a Gaussian process
@@ -198,7 +196,7 @@ def problem(name, d, noise, seed):
 
     many = function(rng.uniform(-1, 1, (4000, d)))
     x = best_point(function, d, rng)
-    return Problem(name, function, [(-1, 1)] * d, "min", function(x[None])[0], x, noise * many.std(), seed)
+    return eo.problems.Problem(name, function, [(-1, 1)] * d, "min", function(x[None])[0], x, noise * many.std(), seed)
 
 
 def best_point(function, d, rng, tried=20_000, starts=60, step=1e-6):
@@ -274,7 +272,7 @@ def main():
         for name, d, noise in FAMILY + WIDE * options.wide
         for k in range(options.seeds)
     ]
-    results = study.run(trial, cases, file=options.folder / "boke_training.jsonl", progress=True)
+    results = eo.study.run(trial, cases, file=options.folder / "boke_training.jsonl", progress=True)
     print(table(results).sort_values("mean").round(3).to_string())
 
 

@@ -24,8 +24,6 @@ import numpy as np
 import pandas as pd
 
 import emsopt as eo
-from emsopt import study
-from emsopt.problems import Problem, functions
 
 METHODS = ["boke-auto", "gp-ei", "random"]
 SHEKEL_CENTRES = np.array([(4, 4), (1, 1), (8, 8), (6, 6), (3, 7), (2, 9), (5, 3), (8, 1), (6, 2), (7, 3.6)])[
@@ -101,9 +99,9 @@ FUNCTIONS = {
     "ackley6": None,
     "levy6": None,
     "sphere6": None,
-    "rosenbrock8": (functions._rosenbrock, [(-5, 10)] * 8, 0.0),
+    "rosenbrock8": (eo.problems.rosenbrock4().function, [(-5, 10)] * 8, 0.0),
     "alpine8": (alpine, [(-10, 10)] * 8, 0.0),
-    "ackley10": (functions._ackley, [(-32.768, 32.768)] * 10, 0.0),
+    "ackley10": (eo.problems.ackley6().function, [(-32.768, 32.768)] * 10, 0.0),
     "trid10": (trid, [(-100, 100)] * 10, -210.0),
 }
 
@@ -115,7 +113,7 @@ def problem(name):
     if given is None:
         return getattr(eo.problems, name)()
     function, bounds, best = given
-    return Problem(name, function, bounds, "min", best)
+    return eo.problems.Problem(name, function, bounds, "min", best)
 
 
 @cache
@@ -148,7 +146,7 @@ def main():
             for seed in range(options.seeds)
             for name in options.functions
         ]
-        tables.append(study.run(search, cases, file=options.folder / f"boxes_{method}.jsonl", progress=True))
+        tables.append(eo.study.run(search, cases, file=options.folder / f"boxes_{method}.jsonl", progress=True))
     table = pd.concat(tables)
     by = {"index": "name", "columns": "method", "sort": False}
     for part in (0.5, 0.25, 0.75):

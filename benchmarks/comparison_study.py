@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 
 import emsopt as eo
-from emsopt import study
 
 UNITS, DRAWS = 9, 200
 WITHIN, CLOSE = 1.15, 0.04  # of the optimum; of the other deployment's mean response
@@ -86,7 +85,7 @@ def draw_log(city, sites, weeks, rng):
 
 def compare(rule, log, draws):
     """Task: draw a log, compare two deployments by it, and return truth and statement."""
-    rng = np.random.default_rng(study.seed_of({"log": log}))
+    rng = np.random.default_rng(eo.study.seed_of({"log": log}))
     city, weeks = truth()[0], WEEKS[log % len(WEEKS)]
     first, second = pair(rng)
     calls = eo.calls.read_calls(draw_log(city, first, weeks, rng))

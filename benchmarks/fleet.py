@@ -13,9 +13,7 @@ from functools import partial
 import numpy as np
 from _timing import growth_exponent
 
-from emsopt.datasets import grid_city
-from emsopt.planning import fleet as fleets
-from emsopt.planning import fleet_curve
+import emsopt as eo
 
 SIZES = [50, 100, 200]
 
@@ -24,10 +22,11 @@ def against_enumeration(cities=20):
     """Print how far searches end above the optimum."""
     gaps = []
     for seed in range(cities):
-        city, found = grid_city(14, 6, 0.3, size=10, rng=seed), []
+        city, found = eo.datasets.grid_city(14, 6, 0.3, size=10, rng=seed), []
         for most in (20_000, 1):
-            fleets.MOST_ENUMERATED = most
-            found.append(fleet_curve(city, range(3, 8), budget=60, evaluator="approximate", rng=seed).values)
+            eo.planning.fleet.MOST_ENUMERATED = most
+            curve = eo.planning.fleet_curve(city, range(3, 8), budget=60, evaluator="approximate", rng=seed)
+            found.append(curve.values)
         gaps += list(100 * (found[1] / found[0] - 1))
     print(f"optimum in {np.sum(np.array(gaps) < 1e-6)} of {len(gaps)}, largest gap {max(gaps):.2f} %")
 
@@ -36,12 +35,12 @@ def growth():
     """Print CPU seconds by size."""
     rows = {"fleet curve, 5 sizes": [], "with start, 5 sizes": []}
     for n in SIZES:
-        city = grid_city(n, n // 10, 0.3, size=20, rng=0)
-        fleet = fleet_curve(city, [n // 10], evaluator="approximate").sites[0]  # compiles too
+        city = eo.datasets.grid_city(n, n // 10, 0.3, size=20, rng=0)
+        fleet = eo.planning.fleet_curve(city, [n // 10], evaluator="approximate").sites[0]  # compiles too
         sizes, options = range(n // 10, n // 10 + 5), {"evaluator": "approximate"}
         calls = [
-            partial(fleet_curve, city, sizes, **options),
-            partial(fleet_curve, city, sizes, start=fleet, **options),
+            partial(eo.planning.fleet_curve, city, sizes, **options),
+            partial(eo.planning.fleet_curve, city, sizes, start=fleet, **options),
         ]
         for seconds, call in zip(rows.values(), calls, strict=True):
             began = time.process_time()

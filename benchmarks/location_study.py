@@ -43,7 +43,6 @@ import numpy as np
 import pandas as pd
 
 import emsopt as eo
-from emsopt import study
 from emsopt.optimizers.deployments.binary_quadratic import _repair, minimum_cut
 from emsopt.optimizers.deployments.gp_pm import REPAIRS, GPpM, GPzero
 from emsopt.optimizers.deployments.sparbl import SparBL
@@ -207,7 +206,7 @@ def search(part, method, budget, run, **instance):
     objective, clock = problem(part, **instance), []
     target = optimum(part, **instance) + TOLERANCE if part in ("tables", "late") else None
     paired = {} if part == "ablation" else {"method": method}  # variants begin with the same random deployments
-    seed = study.seed_of({"part": part, "run": run, **paired, **instance})
+    seed = eo.study.seed_of({"part": part, "run": run, **paired, **instance})
     if method.endswith(LISTED):  # turnout times that differ by nothing that matters
         city = objective.city.replace(turnout_times=objective.city.turnout_times + 1e-9 * np.arange(17))
         objective, method = Timed(city, 9, "approximate"), method.removesuffix(LISTED)
@@ -238,11 +237,11 @@ def instances(part, options):
         return [{"n_sites": N, "units": p, "seed": seed} for N, p in sizes for seed in range(runs)], 1
     if part == "layouts":
         layouts, loads = ([*LAYOUTS][:1], LOADS[:1]) if options.smoke else ([*LAYOUTS], LOADS)
-        return study.cases(seed=range(runs), layout=layouts, load=loads), 1  # a city after the other
+        return eo.study.cases(seed=range(runs), layout=layouts, load=loads), 1  # a city after the other
     if part == "st-paul":
-        return study.cases(version=versions), runs
+        return eo.study.cases(version=versions), runs
     if part == "late":
-        return study.cases(version=versions, minutes=[7.0, 8.0, 9.0][: 1 if options.smoke else 3]), runs
+        return eo.study.cases(version=versions, minutes=[7.0, 8.0, 9.0][: 1 if options.smoke else 3]), runs
     loads, rates = eo.datasets.paper_table(1)["offered_load"], eo.datasets.paper_table(3)["mu_per_day"]
     rows = [(1, float(load)) for load in loads] + [(3, float(rate)) for rate in rates]
     rows = [rows[0], rows[-1]] if options.smoke else rows

@@ -43,19 +43,15 @@ import _studies
 import numpy as np
 import pandas as pd
 
-from emsopt import bandits, datasets, study
+import emsopt as eo
 from emsopt._running.checkpoint import stream
-from emsopt.bandits import navigation
-from emsopt.errors import DataUnavailableError, NoWayError
-from emsopt.roads import snapping
-from emsopt.roads.energy import potential_energy
 
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 VARIANTS = {
-    "gp-bucb, xi 0.5": ("gp", bandits.BayesUCB(omega=1.0, xi=0.5)),
-    "gp-ucb, half beta": ("gp", bandits.UCB(factor=0.5)),
+    "gp-bucb, xi 0.5": ("gp", eo.bandits.BayesUCB(omega=1.0, xi=0.5)),
+    "gp-ucb, half beta": ("gp", eo.bandits.UCB(factor=0.5)),
 }
-SMALL = {f"gp-ucb, {factor:g} beta": ("gp", bandits.UCB(factor=factor)) for factor in (0.25, 0.1, 0.03, 0.01)}
+SMALL = {f"gp-ucb, {factor:g} beta": ("gp", eo.bandits.UCB(factor=factor)) for factor in (0.25, 0.1, 0.03, 0.01)}
 COMPARED = {
     "agents": [*SIX, "gp-ts-joint"],
     "shifted": SIX,
@@ -76,19 +72,19 @@ ALL_RUNS, SHORT = 20, 150  # runs from the sixth on, of the two parts that have 
 
 @lru_cache(maxsize=1)
 def roads(network):
-    return datasets.load_roads(network)
+    return eo.datasets.load_roads(network)
 
 
 @lru_cache(maxsize=1)
 def prior(network, lengthscale):
-    return bandits.navigation_prior(roads(network), lengthscale=lengthscale)
+    return eo.bandits.navigation_prior(roads(network), lengthscale=lengthscale)
 
 
 def drive(network, route, lengthscale, run, policy, horizon, **options):
     net = roads(network)
-    return bandits.run(
+    return eo.bandits.run(
         net,
-        *datasets.ROUTES[net.name][route],
+        *eo.datasets.ROUTES[net.name][route],
         (VARIANTS | SMALL).get(policy, policy),
         horizon=horizon,
         rng=seed(network, route, run),
@@ -97,7 +93,7 @@ def drive(network, route, lengthscale, run, policy, horizon, **options):
 
 
 def seed(network, route, run):
-    return study.seed_of({"network": network, "route": route, "run": run})
+    return eo.study.seed_of({"network": network, "route": route, "run": run})
 
 
 def regret(network, route, lengthscale, run, policy, horizon, **options):
@@ -113,7 +109,7 @@ def regret(network, route, lengthscale, run, policy, horizon, **options):
 def shifted(network, **case):
     """Task: one run that subtracts the potential energy before rectifying."""
     net = roads(network)
-    shift = potential_energy(net.lengths, net.inclines)
+    shift = eo.roads.energy.potential_energy(net.lengths, net.inclines)
     return regret(network, **case, prior=prior(network, case["lengthscale"]), shift=shift)
 
 
@@ -127,7 +123,7 @@ def drawn(network, route, lengthscale, run):
     """Return the world that all policies face in one run."""
     net = roads(network)
     options = {"rng": seed(network, route, run)}
-    return bandits.Navigation(net, *datasets.ROUTES[net.name][route], prior(network, lengthscale), **options)
+    return eo.bandits.Navigation(net, *eo.datasets.ROUTES[net.name][route], prior(network, lengthscale), **options)
 
 
 @lru_cache(maxsize=1)
@@ -163,7 +159,7 @@ class SimplePath:
     def __init__(self, net, start, end):
         self.net, (self.start, self.end) = net, net.edges([start, end])
         starts, ends = ([line[k] for line in net.polylines] for k in (0, -1))
-        self.tails, self.heads = snapping._junctions(net.connections, np.array(starts), np.array(ends)).T
+        self.tails, self.heads = eo.roads.snapping.number_junctions(net.connections, np.array(starts), np.array(ends)).T
         self.number = {tuple(turn): net.n_edges + k for k, turn in enumerate(net.connections.tolist())}
         places = self.heads[net.connections[:, 0]]
         at_ends = np.isin(places, [self.tails[self.start], self.heads[self.end]])
@@ -194,12 +190,12 @@ class SimplePath:
             for shut in closures:
                 try:
                     path = self.net.shortest_path(costs, self.start, self.end, closed=shut)
-                except NoWayError:
+                except eo.errors.NoWayError:
                     continue
                 count += 1
                 heapq.heappush(waiting, (costs[path].sum(), count, path, shut))
             if not waiting:
-                raise NoWayError("no legal path passes every junction at most once.")
+                raise eo.errors.NoWayError("no legal path passes every junction at most once.")
             _, _, path, shut = heapq.heappop(waiting)
             if (turns := self.repeated(path)) is None:
                 return path
@@ -212,11 +208,12 @@ def simple(network, route, lengthscale, run, policy, horizon):
     world.oracle = SimplePath(world.net, world.oracle.start, world.oracle.end)
     best = world.best_path(1)
     world.oracle.loops = 0
+    navigation = eo.bandits.navigation
     _, kind, rule = navigation.parse_policy(policy)
     model = navigation.new_regression(kind, prior(network, lengthscale))
-    agent = bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT))
+    agent = eo.bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT))
     found, seen = [], set()
-    for done in bandits.play(agent, world, world.oracle, horizon):
+    for done in eo.bandits.play(agent, world, world.oracle, horizon):
         seen.update(done.arms.tolist())
         change = [values[done.arms].sum() - values[best].sum() for values in (world.costs, world.expected)]
         found.append([done.number, *change, len(seen), world.oracle.loops])
@@ -231,7 +228,7 @@ def networks(wanted):
     for network in wanted:
         try:
             roads(network)
-        except DataUnavailableError as error:
+        except eo.errors.DataUnavailableError as error:
             print(f"{network} is left out: {error}")
         else:
             found.append(network)
@@ -247,7 +244,7 @@ def cases(part, options):
     )
     for network in networks(options.networks[: 1 if small else None]):
         for first, last, horizon in ((0, min(runs, RUNS), options.horizon), (RUNS, runs, min(SHORT, options.horizon))):
-            found += study.cases(
+            found += eo.study.cases(
                 network=network,
                 lengthscale=lengthscales[: 2 if small else None],
                 route=["A", "B"][: 1 if small else None],

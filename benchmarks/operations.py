@@ -24,19 +24,8 @@ import numpy as np
 from _timing import growth_exponent, median_seconds
 
 import emsopt as eo
-from emsopt.operations import (
-    Duration,
-    OperationsObjective,
-    Policy,
-    Priority,
-    System,
-    best_offsets,
-    best_table,
-    compare,
-    optimal_dispatch,
-    simulate,
-)
-from emsopt.operations.searches import late_from_home
+
+operations = eo.operations
 
 CITIES, CALLS, LEVEL = 20, 10_000_000, 0.99
 
@@ -58,7 +47,7 @@ def truth():
         units = int(rng.integers(4, 11))
         city, where = random_city(seed, units, 15, 40), rng.choice(15, units, replace=False)
         exact = eo.evaluators.exact_hypercube(city, where)
-        found = simulate(System(city), where, capacity="loss", calls=CALLS, rng=seed)
+        found = operations.simulate(operations.System(city), where, capacity="loss", calls=CALLS, rng=seed)
         for k, (name, value) in enumerate([("mean_response", exact.mean_response), ("loss", exact.loss_probability)]):
             low, high = found.interval(name, level=LEVEL)
             inside[k] += low < value < high
@@ -152,14 +141,14 @@ def speed():
     """Print calls a second, by policy, and beside simpy."""
     system, sites = eo.datasets.load_auckland()
     policies = {
-        "closest unit": Policy(),
-        "compliance table": Policy(table=[tuple(sorted(sites[:k])) for k in range(1, len(sites) + 1)]),
-        "expected coverage": Policy(coverage=8 - 50 / 60, busy=0.5),
+        "closest unit": operations.Policy(),
+        "compliance table": operations.Policy(table=[tuple(sorted(sites[:k])) for k in range(1, len(sites) + 1)]),
+        "expected coverage": operations.Policy(coverage=8 - 50 / 60, busy=0.5),
     }
     print(f"Auckland, {len(sites)} units, three priorities: million calls a second")
     for name, policy in policies.items():
         seconds = median_seconds(
-            lambda policy=policy: simulate(system, sites, policy=policy, calls=1_000_000, rng=0), 3
+            lambda policy=policy: operations.simulate(system, sites, policy=policy, calls=1_000_000, rng=0), 3
         )
         print(f"{name:18} {1.1 / seconds:6.2f}")
         if name == "closest unit":
@@ -172,7 +161,7 @@ def speed():
     theirs = by_simpy(system, sites, 100, 0)
     seconds = median_seconds(lambda: theirs.__setitem__(slice(None), by_simpy(system, sites, 20_000, 1)), 1)
     print(f"simpy              {20_000 / seconds / 1e6:6.4f}, {ours / (20_000 / seconds):,.0f} times slower")
-    table = simulate(system, sites, calls=1_000_000, rng=2).to_frame()
+    table = operations.simulate(system, sites, calls=1_000_000, rng=2).to_frame()
     for priority, times in zip(system.priorities, theirs, strict=True):
         error = np.std(times) / np.sqrt(len(times))
         ours = f"mean response {table.mean_response_min[priority.name]:.2f}"
@@ -188,15 +177,15 @@ def growth(calls=20_000, sizes=((10, 20, 70), (30, 60, 500), (100, 200, 2000))):
         minutes = np.linalg.norm(places[:, None] - places, axis=2)
         rates = rng.exponential(size=n_atoms)
         city = eo.City(rates, minutes[:n_sites, n_sites:], turnout_times=0, service_times=35)
-        kinds = [Priority(on_scene=Duration(30))]
-        system = System(city.with_offered_load(0.4, units), minutes, priorities=kinds)
+        kinds = [operations.Priority(on_scene=operations.Duration(30))]
+        system = operations.System(city.with_offered_load(0.4, units), minutes, priorities=kinds)
         for name, policy in {
-            "closest unit": Policy(),
-            "compliance table": best_table(system, range(units), steps=0),
-            "expected coverage": Policy(coverage=4.0),
-            "dispatch by coverage": Policy("coverage", coverage=4.0, relocate=False),
+            "closest unit": operations.Policy(),
+            "compliance table": operations.best_table(system, range(units), steps=0),
+            "expected coverage": operations.Policy(coverage=4.0),
+            "dispatch by coverage": operations.Policy("coverage", coverage=4.0, relocate=False),
         }.items():
-            run = partial(simulate, system, range(units), policy=policy, calls=calls, warmup=0, rng=0)
+            run = partial(operations.simulate, system, range(units), policy=policy, calls=calls, warmup=0, rng=0)
             seconds.setdefault(name, []).append(median_seconds(run, 3))
     for name, times in seconds.items():
         rates = np.round(calls / 1e3 / np.array(times), 1)
@@ -210,8 +199,8 @@ def dispatch():
         for seed in range(50):
             city = random_city(seed, 4, 12, 30)
             sites = np.random.default_rng(seed).choice(12, 4, replace=False)
-            best = optimal_dispatch(city, sites, metric)
-            shifted = best_offsets(city, sites, metric, steps=300, rng=seed, evaluator="exact")
+            best = operations.optimal_dispatch(city, sites, metric)
+            shifted = operations.best_offsets(city, sites, metric, steps=300, rng=seed, evaluator="exact")
             gaps.append((best.gap, shifted.value / best.cost - 1))
         for name, gap in zip(("closest", "offsets"), 100 * np.array(gaps).T, strict=True):
             parts = np.quantile(gap, [0.25, 0.5, 0.75, 1])
@@ -235,13 +224,13 @@ def joint():
             ("both, from that for late calls", late, {"steps": 2100, "moves": 0.3}),
         ):
             start = time.process_time()
-            found = [best_offsets(city, sites, metric, rng=seed, **options) for seed in range(3)]
+            found = [operations.best_offsets(city, sites, metric, rng=seed, **options) for seed in range(3)]
             seconds = (time.process_time() - start) / 3
             gains = [100 * (1 - one.value / before) for one in found]
             print(f"| {name} | {np.round(gains, 2)} | {seconds:.1f} s |", [sorted(one.sites.tolist()) for one in found])
 
 
-class Logged(OperationsObjective):
+class Logged(operations.OperationsObjective):
     """Late share of Auckland by deployment and offsets; keeps each value and the CPU seconds until then."""
 
     def __init__(self):
@@ -251,7 +240,7 @@ class Logged(OperationsObjective):
 
     def evaluation(self, sites, offsets=None):
         """Return the simulation, and keep its late share."""
-        played = simulate(self.system, sites, policy=Policy(offsets=offsets), calls=20_000, rng=7)
+        played = operations.simulate(self.system, sites, policy=operations.Policy(offsets=offsets), calls=20_000, rng=7)
         self.found.append((played.late_share, sites, offsets))
         self.clock.append(time.process_time() - self.begin)
         return played
@@ -308,9 +297,9 @@ def policies(budget=200, seeds=10):
             when.append((near[0] + 1, log.clock[near[0]]) if near else (np.inf, np.inf))
         evaluations, seconds = np.median(when, axis=0)
         gaps = [100 * (log.best()[0] / least - 1) for log in logs]
-        found = [(sites, Policy(offsets=offsets)) for _, sites, offsets in (log.best() for log in logs)]
+        found = [(sites, operations.Policy(offsets=offsets)) for _, sites, offsets in (log.best() for log in logs)]
         fresh = [
-            100 * compare(log.system, log.given, one, calls=200_000, rng=99).difference().value
+            100 * operations.compare(log.system, log.given, one, calls=200_000, rng=99).difference().value
             for log, one in zip(logs, found, strict=True)
         ]
         print(
@@ -326,9 +315,9 @@ def search():
     space = eo.DeploymentSpace(system.city, len(sites), colocation=5)  # as many fit into a station of the case
     for method, budget in (("gp-pm", 100), ("local+", 100), ("local", 300)):
         for seed in range(3):
-            objective = OperationsObjective(system, space, calls=100_000, rng=seed)
+            objective = operations.OperationsObjective(system, space, calls=100_000, rng=seed)
             run = eo.minimize(objective, method, budget=budget, rng=seed)
-            found = compare(system, sites, run.x, calls=2_000_000, rng=99)
+            found = operations.compare(system, sites, run.x, calls=2_000_000, rng=99)
             print(f"{method:6} {budget} evaluations, seed {seed}, JEMSS {100 * found.a.late_share:.2f} %: {found!r}")
 
 
@@ -346,7 +335,7 @@ def st_paul():
     minutes[:n, n:], minutes[n:, :n] = city.travel_times, city.travel_times.T
     best = eo.evaluators.evaluate_all(city, 9, evaluator="approximate", metric=("late", 8.0)).best
     scene = city.service_times.mean() - best.mean_response
-    system = System(city, minutes, priorities=[Priority(on_scene=Duration(scene))])
+    system = operations.System(city, minutes, priorities=[operations.Priority(on_scene=operations.Duration(scene))])
     return system, best.sites
 
 
@@ -358,14 +347,14 @@ def with_load(system, load):
 def medians(system, units):
     """Return the sites from which k free units would come late to fewest of the calls, for k = 1 to ``units``."""
     city, table = system.city, []
-    late = eo.City(city.arrival_rates, late_from_home(system), turnout_times=0, service_times=1)
+    late = eo.City(city.arrival_rates, operations.searches.late_from_home(system), turnout_times=0, service_times=1)
     for k in range(1, units + 1):
         found = eo.evaluators.p_median(late, min(k, city.n_sites)).sites
         table.append([*found, *[found[0]] * (k - len(found))])
     return table
 
 
-class Entry(OperationsObjective):
+class Entry(operations.OperationsObjective):
     """Late calls by one entry of a compliance table, all others given."""
 
     def __init__(self, system, sites, policy, k, seed):
@@ -375,7 +364,9 @@ class Entry(OperationsObjective):
 
     def evaluation(self, entry):
         """Return the operations with this entry."""
-        return simulate(self.system, self.sites, policy=self.with_entry(entry), calls=50_000, rng=self.options["rng"])
+        return operations.simulate(
+            self.system, self.sites, policy=self.with_entry(entry), calls=50_000, rng=self.options["rng"]
+        )
 
     def with_entry(self, entry):
         """Return the policy with this entry in its table."""
@@ -385,7 +376,7 @@ class Entry(OperationsObjective):
 
 def table_by_gp(system, sites, policy, simulations=400, seed=2):
     """Search a compliance table by GP-pM, entry by entry from the largest on, with its start as the first proposal."""
-    policy = best_table(system, sites, policy, steps=0)
+    policy = operations.best_table(system, sites, policy, steps=0)
     for k in range(len(sites), 0, -1):
         entry = Entry(system, sites, policy, k, seed)
         start = sorted(policy.table[k - 1])
@@ -402,30 +393,36 @@ def relocation():
         delay = system.priorities[0].delay + system.city.turnout_times[0]
 
         def best_of(rules, system=system, sites=sites):
-            return min(rules, key=lambda rule: simulate(system, sites, policy=rule, calls=50_000, rng=1).late_share)
+            return min(
+                rules, key=lambda rule: operations.simulate(system, sites, policy=rule, calls=50_000, rng=1).late_share
+            )
 
         def rules(delay=delay, **options):
             """Return one rule for each busy fraction and combination of options."""
             keys, values = zip(*({"busy": (0.05, 0.1, 0.2, 0.3, 0.5, 0.65)} | options).items(), strict=True)
-            return [Policy(coverage=8 - delay, **dict(zip(keys, each, strict=True))) for each in product(*values)]
+            return [
+                operations.Policy(coverage=8 - delay, **dict(zip(keys, each, strict=True))) for each in product(*values)
+            ]
 
         table = medians(system, len(sites))
         policies = {
             "expected coverage (DMEXCLP)": best_of(rules()),
             "the same with patience (ours)": (ours := best_of(rules(patience=(10, 15, 20, 30, 45)))),
-            "table of medians, freed unit": Policy(table=table, moves=0),
-            "table nested by loss, freed unit": best_table(system, sites, steps=0),
-            "table searched, freed unit (ours)": best_table(system, sites, steps=400, rng=2),
-            "table searched, one more moves (ours)": best_table(system, sites, Policy(moves=1), steps=400, rng=2),
-            "table by GP-pM, freed unit": table_by_gp(system, sites, Policy(moves=0)),
-            "table by GP-pM, one more moves": table_by_gp(system, sites, Policy(moves=1)),
+            "table of medians, freed unit": operations.Policy(table=table, moves=0),
+            "table nested by loss, freed unit": operations.best_table(system, sites, steps=0),
+            "table searched, freed unit (ours)": operations.best_table(system, sites, steps=400, rng=2),
+            "table searched, one more moves (ours)": operations.best_table(
+                system, sites, operations.Policy(moves=1), steps=400, rng=2
+            ),
+            "table by GP-pM, freed unit": table_by_gp(system, sites, operations.Policy(moves=0)),
+            "table by GP-pM, one more moves": table_by_gp(system, sites, operations.Policy(moves=1)),
             "dispatch by coverage": (spare := best_of(rules(dispatch=["coverage"], relocate=[False]))),
             "dispatch by coverage, and ours": replace(ours, dispatch="coverage"),
-            "perfect relocation (bound)": Policy(table=table, instant=True),
+            "perfect relocation (bound)": operations.Policy(table=table, instant=True),
         }
         print(f"{name}: busy {ours.busy}, patience {ours.patience}; dispatch busy {spare.busy}")
-        for label, policy in ({"none": Policy()} | policies).items():
-            found = compare(system, sites, (sites, policy), calls=1_000_000, rng=99)
+        for label, policy in ({"none": operations.Policy()} | policies).items():
+            found = operations.compare(system, sites, (sites, policy), calls=1_000_000, rng=99)
             value, low, high = 100 * np.array(found.difference())
             print(
                 f"| {label} | {100 * found.b.late_share:.2f} | {value:+.2f} ({low:.2f} to {high:.2f}) "

@@ -8,16 +8,17 @@ compiled or prepared at first use, and the largest difference from Dijkstra's al
 junctions.
 """
 
+import os
 import resource
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from emsopt._files import locate
-from emsopt.roads import RoadNetwork
+import emsopt as eo
 
 SEED, CHECKED = 0, 20  # the origins whose times are compared
 
@@ -31,10 +32,11 @@ def measured(name, function):
 
 
 def main():
-    roads, cells = (locate.find_local(f"auckland/{name}") for name in ("roads.zip", "demand_cells.csv"))
-    if roads is None or cells is None:
+    folder = Path(os.environ.get("EMSOPT_DATA", "."), "auckland")
+    roads, cells = folder / "roads.zip", folder / "demand_cells.csv"
+    if not (roads.is_file() and cells.is_file()):
         raise SystemExit("Set EMSOPT_DATA to a folder with auckland/roads.zip and auckland/demand_cells.csv.")
-    net = measured("read the tables", lambda: RoadNetwork.from_tables(roads))
+    net = measured("read the tables", lambda: eo.RoadNetwork.from_tables(roads))
     print(net)
     points = pd.read_csv(cells)[["lon", "lat"]].to_numpy()
     ends = np.array([line[[0, -1]] for line in net.polylines])

@@ -17,7 +17,7 @@ from pathlib import Path
 import joblib
 from _timing import growth_exponent
 
-from emsopt import study
+import emsopt as eo
 
 WORKERS, REPEATS = 4, 3
 
@@ -32,7 +32,7 @@ def runner(file=False, **options):
     def run(count):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "study.jsonl" if file else None
-            study.run(nothing, study.cases(number=range(count)), file=path, **options)
+            eo.study.run(nothing, eo.study.cases(number=range(count)), file=path, **options)
 
     return run
 

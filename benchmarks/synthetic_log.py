@@ -15,14 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from emsopt.calls import CallLog, _units, read_calls
-from emsopt.calls.calibration import NIGHT
-from emsopt.city import travel
-from emsopt.city.travel import lognormal
-from emsopt.errors import InputError, _validate
-from emsopt.errors._types import FloatArray, IntArray, Rng
+import emsopt as eo
+from emsopt.calls import _units
 
-Distances = Callable[[FloatArray, FloatArray], FloatArray]
+Distances = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From stations and places, (N, 2) and (K, 2), to km or road minutes, (N, K)."""
 
 
@@ -53,7 +49,7 @@ class Truth:
     fixed_min: float = 1.5
     minutes_per_km: float = 1.4
     travel_cv: float = 0.3
-    hour_factors: FloatArray = field(default_factory=lambda: np.ones(24))
+    hour_factors: np.ndarray = field(default_factory=lambda: np.ones(24))
     turnout_min: float = 1.4
     turnout_night_min: float = 1.9
     turnout_cv: float = 0.45
@@ -71,12 +67,12 @@ def synthetic_log(
     calls_per_day: float = 80,
     days: int = 28,
     start: str = "2024-03-01",
-    deployment: Sequence[int] | IntArray | None = None,
+    deployment: Sequence[int] | np.ndarray | None = None,
     spread_km: float = 2.0,
     distances: Distances | None = None,
     costs: Distances | None = None,
-    rng: Rng = None,
-) -> CallLog:
+    rng: int | np.random.Generator | None = None,
+) -> eo.calls.CallLog:
     """Draw a log of calls from a known truth.
 
     Parameters
@@ -103,30 +99,34 @@ def synthetic_log(
     CallLog
         Calls that found all units busy are left out.
     """
-    truth, rng = Truth() if truth is None else truth, _validate.generator(rng)
+    truth, rng = Truth() if truth is None else truth, np.random.default_rng(rng)
     points = stations[["lon", "lat"]].to_numpy(float)
     sites = np.arange(len(points)) if deployment is None else np.asarray(deployment)
     if len(sites) == 0 or sites.min() < 0 or sites.max() >= len(points):
-        raise InputError(f"`deployment` must have indices of the {len(points)} stations; got {sites.tolist()}.")
+        raise eo.errors.InputError(
+            f"`deployment` must have indices of the {len(points)} stations; got {sites.tolist()}."
+        )
     n = int(rng.poisson(calls_per_day * days))
     by_hour = 1 - 0.6 * np.cos((np.arange(24) - 3) / 24 * 2 * np.pi)
     hour = rng.choice(24, n, p=by_hour / by_hour.sum())
     called = np.sort((rng.integers(0, days, n) * 24 + hour + rng.random(n)) * 60)
     dispatched = called + rng.exponential(truth.handling_min, n)
     hour = (dispatched // 60).astype(np.int64) % 24
-    km = rng.normal(0, spread_km, (n, 2)) / (np.pi / 180 * travel.EARTH_RADIUS_KM)
+    km = rng.normal(0, spread_km, (n, 2)) / (np.pi / 180 * eo.city.travel.EARTH_RADIUS_KM)
     places = points[rng.integers(0, len(points), n)]
     places = places + km / np.column_stack([np.cos(np.radians(places[:, 1])), np.ones(n)])
-    reach = (travel.great_circle_km if distances is None else distances)(points, places).T
+    reach = (eo.city.travel.great_circle_km if distances is None else distances)(points, places).T
 
-    turnout = _gamma(rng, np.where(NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv)
+    turnout = _gamma(
+        rng, np.where(eo.calls.calibration.NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv
+    )
     service = _gamma(rng, np.full(n, truth.service_min), truth.service_cv)
     order = np.argsort(dispatched, kind="stable")
     preferred = _units.closest_first((reach if costs is None else costs(points, places).T)[order], sites)
     unit = np.empty(n, np.int64)
     unit[order] = _units.assign_units(dispatched[order], preferred, service[order])
     mean = truth.fixed_min + truth.minutes_per_km * reach[np.arange(n), sites[unit]]
-    drive = lognormal(mean * truth.hour_factors[hour], truth.travel_cv, rng.standard_normal(n))
+    drive = eo.city.travel.lognormal(mean * truth.hour_factors[hour], truth.travel_cv, rng.standard_normal(n))
     left, arrived, cleared = dispatched + turnout, dispatched + turnout + drive, dispatched + service
     cleared = np.maximum(cleared, arrived)
 
@@ -141,7 +141,7 @@ def synthetic_log(
         name: _clock(start, values, truth.resolution_s) for name, values in (minutes | {"cleared": cleared}).items()
     }
     frame = pd.DataFrame({"lon": places[:, 0], "lat": places[:, 1], "unit": names[unit], **columns})
-    return read_calls(frame[answered].reset_index(drop=True))
+    return eo.calls.read_calls(frame[answered].reset_index(drop=True))
 
 
 def _letters(k: int) -> str:
@@ -149,12 +149,12 @@ def _letters(k: int) -> str:
     return "ETRSUVWXYZ"[k % 10] * (k // 10 + 1)
 
 
-def _gamma(rng: np.random.Generator, mean: FloatArray, cv: float) -> FloatArray:
+def _gamma(rng: np.random.Generator, mean: np.ndarray, cv: float) -> np.ndarray:
     """Draw gamma distributed numbers with these means."""
     return mean * rng.gamma(cv**-2, cv**2, len(mean))
 
 
-def _clock(start: str, minutes: FloatArray, resolution_s: float) -> pd.Series:
+def _clock(start: str, minutes: np.ndarray, resolution_s: float) -> pd.Series:
     """Return times as a clock with this resolution (s) writes them, from minutes since a day's beginning."""
     seconds = np.floor(minutes * 60 / resolution_s) * resolution_s
     return pd.Series(np.datetime64(start, "s") + seconds.astype("timedelta64[s]"))

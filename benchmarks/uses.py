@@ -25,10 +25,8 @@ import pandas as pd
 from _studies import parser, run
 from synthetic_log import Truth, synthetic_log
 
-from emsopt.calls import back_test, calibrate
+import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.datasets import san_jose_calls
-from emsopt.errors import EmsoptError
 
 DAMAGES = ("missing", "shifted", "scattered", "rounded", "rounded calls", "permuted")
 LOGS = 200
@@ -147,7 +145,7 @@ def one_log(seed):
     row = {"damage": damage or "none", "units": named, "calls": len(log), "stations": len(stations)}
     try:
         _, report = calibrate_and_test(log, stations, days[2 * len(days) // 3], draws=40)
-    except EmsoptError as error:
+    except eo.EmsoptError as error:
         return [row | {"moves": False, "why": f"refused: {error}"}]
     return [row | report.uses["usable"].to_dict() | {"why": report.uses.loc["moves", "why"]}]
 
@@ -165,20 +163,20 @@ def tables(stations):
 
 def one_table(name, first, last):
     """Return which uses are granted if some days of January calibrate the model and the others test it."""
-    log, stations = san_jose_calls()
+    log, stations = eo.datasets.san_jose_calls()
     day = (log.times.astype("datetime64[D]") - np.datetime64("2014-12-31")).astype(int)
     past = (day >= first) & (day <= last)
     row = {"table": name, "calibrated by": f"{first} to {last}", "stations": len(tables(stations)[name])}
     try:
-        report = back_test(calibrate(log.where(past), tables(stations)[name]), log.where(~past))
-    except EmsoptError as error:
+        report = eo.calls.back_test(eo.calls.calibrate(log.where(past), tables(stations)[name]), log.where(~past))
+    except eo.EmsoptError as error:
         return [row | {"moves": False, "why": f"refused: {error}"}]
     return [row | report.uses["usable"].to_dict() | {"why": report.uses.loc["moves", "why"]}]
 
 
 def san_jose(options):
     """Print the uses granted with San José's own table and with damaged ones."""
-    names = list(tables(san_jose_calls()[1]))
+    names = list(tables(eo.datasets.san_jose_calls()[1]))
     cases = [{"name": name, "first": a, "last": b} for a, b in SPLITS for name in names]
     rows = run(one_table, cases, "verdict_san_jose", options)
     own = rows["table"] == "own"

@@ -27,7 +27,7 @@ from build_st_paul import PACKAGE, write_checksums
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
-from emsopt import RoadNetwork
+import emsopt as eo
 
 KM_PER_DEGREE = 88.99, 111.32  # the case's map_1.csv
 OFF_ROAD_KMH = 47.0, 33.0  # its travel_1.csv: lights and sirens, regular
@@ -136,7 +136,7 @@ def main_roads(nodes, arcs, places):
                 lines.append(shapely.LineString(xy[path]).simplify(SIMPLIFIED_DEGREES))
     edges = pd.DataFrame(rows, columns=["fromNode", "toNode", "distance", "minutes", "class"])
     corners = nodes[["x", "y"]].assign(id=np.arange(len(nodes)))
-    net = RoadNetwork.from_tables(corners, edges, strongly_connected=False)
+    net = eo.RoadNetwork.from_tables(corners, edges, strongly_connected=False)
     polylines = [shapely.get_coordinates(line).round(DIGITS) for line in lines]
     net = replace(net, polylines=polylines, name="auckland", notes=NOTES).largest_component()
     return replace(net, ids=[f"road {k + 1}" for k in range(net.n_edges)], notes=NOTES)

@@ -11,23 +11,23 @@ import csv
 
 from build_st_paul import PACKAGE, write_checksums
 
-from emsopt.problems.control import ready_made as ready
+import emsopt as eo
 
 MAKERS = (
-    ready.hartmann_control,
-    ready.ackley_control,
-    ready.levy_control,
-    ready.airfoil_control,
-    ready.plant_control,
-    ready.ems_control,
-    ready.hill_control,
+    eo.problems.hartmann_control,
+    eo.problems.ackley_control,
+    eo.problems.levy_control,
+    eo.problems.airfoil_control,
+    eo.problems.plant_control,
+    eo.problems.ems_control,
+    eo.problems.hill_control,
 )
 
 
 def main():
     rows = []
     for make in MAKERS:
-        for variance in ready.VARIANCES:
+        for variance in eo.problems.control.ready_made.VARIANCES:
             problem = make(variance=variance)
             for i in range(len(problem.control_sets)):
                 value, x = problem.best_of_set(i)

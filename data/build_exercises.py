@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from emsopt.datasets.exercises import digest
+import emsopt as eo
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "emsopt" / "data" / "exercises.csv"
@@ -39,5 +39,6 @@ for notebook in sorted((ROOT / "notebooks").glob("0*.ipynb")):
     for number, right in enumerate(answers(notebook), 1):
         name = f"{notebook.stem[:2]}.{number}"
         width = float(table.loc[name, "width"])
-        table.loc[name, "digests"] = " ".join(dict.fromkeys(digest(name, floor(answer / width)) for answer in right))
+        digests = [eo.datasets.exercises.digest(name, floor(answer / width)) for answer in right]
+        table.loc[name, "digests"] = " ".join(dict.fromkeys(digests))
 table.to_csv(TABLE, lineterminator="\n")

@@ -22,11 +22,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import osmium
+import pyproj
 from scipy.interpolate import RBFInterpolator
 
-from emsopt import RoadNetwork
-from emsopt._files.geography import to_degrees
-from emsopt.city.travel import EARTH_RADIUS_KM
+import emsopt as eo
 from emsopt.roads._osm import ACCESS, SPEEDS_KMH
 
 HERE = Path(__file__).resolve().parent
@@ -63,7 +62,7 @@ def is_kept(way):
 
 def metres(places):
     """Return metres east and north of the centre, for longitudes and latitudes."""
-    per_degree = np.radians(1000 * EARTH_RADIUS_KM)
+    per_degree = np.radians(1000 * eo.city.travel.EARTH_RADIUS_KM)
     return (places - CENTRE) * per_degree * [np.cos(np.radians(CENTRE[1])), 1]
 
 
@@ -104,7 +103,7 @@ def left_out_error(surveyed, coast):
 def build():
     """Return the network, with all inclines from the surrogate."""
     points = np.vstack(known_heights())
-    net = RoadNetwork.from_osm(RAW, heights=terrain(points), name="monaco")
+    net = eo.RoadNetwork.from_osm(RAW, heights=terrain(points), name="monaco")
     notes = (
         "OpenStreetMap, March 2016, (c) OpenStreetMap contributors, ODbL 1.0. TERRAIN IS A SURROGATE: a thin-plate "
         f"spline through about two dozen surveyed heights and the coast, not an elevation model. {net.notes}"
@@ -124,7 +123,8 @@ def reference(path):
                 rows.append([float(element.get(key)) for key in "xyz"])
             element.clear()
     rows = np.array(rows)
-    places = to_degrees(rows[:, :2] - offset, system, str(path))
+    convert = pyproj.Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
+    places = np.column_stack(convert(*(rows[:, :2] - offset).T))
     west, south, east, north = 7.349, 43.715, 7.491, 43.770
     inside = (places > [west, south]).all(axis=1) & (places < [east, north]).all(axis=1)
     return places[inside], rows[inside, 2]

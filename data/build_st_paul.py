@@ -22,10 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from emsopt import City
-from emsopt.city import travel
-from emsopt.datasets import cities, paper_table
-from emsopt.evaluators import bounds, evaluate_all, p_median
+import emsopt as eo
 
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "st_paul"
@@ -40,7 +37,7 @@ CHECKSUMS = HERE / "SHA256SUMS"
 UNITS = 9
 DOWNTOWN = (-93.0930, 44.9475)  # longitude, latitude
 # published response times (min) of the best deployment, by calls a unit could serve in a day
-FITTED = {np.inf: 5.33, cities.ST_PAUL_SERVED_PER_DAY: 5.86, 10.0: 8.25}
+FITTED = {np.inf: 5.33, eo.datasets.cities.ST_PAUL_SERVED_PER_DAY: 5.86, 10.0: 8.25}
 BETA_RANGE = (0.0, 0.6)
 # Fitted to St. Paul by the authors of "Optimizing Server Locations in Spatial Queues" (published with their
 # code, MIT licence, (c) 2025 Yi Zhang): acceleration, cruising speed and the coefficients of the variation.
@@ -111,15 +108,15 @@ def build(beta):
     )
     locations = np.array([[float(atom["lon"]), float(atom["lat"])] for atom in atoms])
     population = np.array([float(atom["pop2010_6cat"]) for atom in atoms])
-    demand = population * np.exp(-beta * travel.great_circle_km([DOWNTOWN], locations)[0])
+    demand = population * np.exp(-beta * eo.city.travel.great_circle_km([DOWNTOWN], locations)[0])
     road_km = np.array([[float(row[column]) / 1000 for row in distances] for column in sites])
     shapes = json.loads((RAW / "stpaul_voronoi_schematic.geojson").read_text(encoding="utf-8"))["features"]
-    return City(
+    return eo.City(
         # rounded far below what is known, so that every machine writes the same digits
-        arrival_rates=np.round(cities.ST_PAUL_CALLS_PER_DAY / 24 * demand / demand.sum(), 12),
+        arrival_rates=np.round(eo.datasets.cities.ST_PAUL_CALLS_PER_DAY / 24 * demand / demand.sum(), 12),
         travel_times=np.round(st_paul_law(road_km), 9),
-        turnout_times=cities.ST_PAUL_TURNOUT_MIN,
-        service_times=cities.ST_PAUL_SERVICE_MIN,
+        turnout_times=eo.datasets.cities.ST_PAUL_TURNOUT_MIN,
+        service_times=eo.datasets.cities.ST_PAUL_SERVICE_MIN,
         atom_names=[f"Tract {atom['tract_base']}" for atom in atoms],
         site_names=[name for name, _, _ in sites.values()],
         atom_locations=locations,
@@ -138,9 +135,9 @@ def build(beta):
 def best_response(city, served_per_day):
     """Return the mean response of the best deployment, min; of the p-median bound if units are never busy."""
     if np.isinf(served_per_day):
-        return p_median(city, UNITS).objective
+        return eo.evaluators.p_median(city, UNITS).objective
     city = city.replace(service_times=24 * 60 / served_per_day)
-    return evaluate_all(city, UNITS, evaluator="approximate").best.mean_response
+    return eo.evaluators.evaluate_all(city, UNITS, evaluator="approximate").best.mean_response
 
 
 def misfit(beta):
@@ -157,12 +154,13 @@ def fit():
 def residuals(city):
     """Return rows of (what, published, here), min, of every optimum in Table 1 and version one's Table 3."""
     rows = [("p-median bound", FITTED[np.inf], best_response(city, np.inf))]
-    upper = bounds(city, UNITS, evaluator="approximate").upper
+    upper = eo.evaluators.bounds(city, UNITS, evaluator="approximate").upper
     rows.append(("p-median deployment at mu = 42.17", 5.92, upper))
-    for mu, published in paper_table(3)[["mu_per_day", "optimum_min"]].to_numpy():
+    for mu, published in eo.datasets.paper_table(3)[["mu_per_day", "optimum_min"]].to_numpy():
         rows.append((f"optimum, Table 3, mu = {mu:g}", published, best_response(city, mu)))
-    for load, published in paper_table(1)[["offered_load", "optimum_min"]].to_numpy():
-        best = evaluate_all(city.with_offered_load(load, UNITS), UNITS, evaluator="approximate").best
+    for load, published in eo.datasets.paper_table(1)[["offered_load", "optimum_min"]].to_numpy():
+        loaded = city.with_offered_load(load, UNITS)
+        best = eo.evaluators.evaluate_all(loaded, UNITS, evaluator="approximate").best
         rows.append((f"optimum, Table 1, load = {load:g}", published, best.mean_response))
     return rows
 

@@ -9,8 +9,9 @@ has a sentence with all of them.
 import re
 from pathlib import Path
 
-from emsopt.datasets import VERDICTS, load_claims
+import emsopt as eo
 
+VERDICTS = eo.datasets.VERDICTS
 ROOT = Path(__file__).parents[1]
 FILES = (ROOT / "README.md", ROOT / "docs" / "claims.md")
 BLOCK = re.compile(r"<!-- claims -->\n.*?<!-- end of claims -->", re.DOTALL)
@@ -25,7 +26,7 @@ def table(head, rows):
 
 def counts():
     """Return the table of counts."""
-    claims = load_claims()
+    claims = eo.datasets.load_claims()
     found = claims.groupby(["paper", "verdict"], sort=False).size().unstack(fill_value=0)
     found = found.reindex(columns=VERDICTS, fill_value=0)
     found.loc["all"] = found.sum()
@@ -37,7 +38,7 @@ def counts():
 
 def sentence():
     """Return the counts of all papers together as a sentence."""
-    found = load_claims()["verdict"].value_counts()
+    found = eo.datasets.load_claims()["verdict"].value_counts()
     parts = ", ".join(f"{found.get(verdict, 0)} {'are ' * (k == 0)}{verdict}" for k, verdict in enumerate(VERDICTS))
     return f"Of {found.sum()} statements in them, {parts}."
 

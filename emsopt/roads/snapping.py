@@ -56,7 +56,7 @@ class Snapper:
             points = _validate.unwrap(points, points[0, 0])
             shrinking = np.cos(np.radians((points[:, 1].min() + points[:, 1].max()) / 2))
             self._scale = 1000 * np.radians(EARTH_RADIUS_KM) * np.array([shrinking, 1.0])
-        self._junctions = _junctions(connections, points[np.cumsum(sizes) - sizes], points[np.cumsum(sizes) - 1])
+        self._junctions = number_junctions(connections, points[np.cumsum(sizes) - sizes], points[np.cumsum(sizes) - 1])
         ends = self._junctions.T.ravel()  # at the start of edge e, and at E + e at its end
         self._meeting = np.argsort(ends, kind="stable")
         self._first_meeting = np.searchsorted(ends[self._meeting], np.arange(ends.max() + 2))
@@ -182,7 +182,7 @@ class Snapper:
         return np.repeat(pairs[:, 0], n), edge, at_end.astype(float)
 
 
-def _junctions(connections: IntArray, starts: FloatArray, ends: FloatArray) -> IntArray:
+def number_junctions(connections: IntArray, starts: FloatArray, ends: FloatArray) -> IntArray:
     """Return the number of the junction at the start and the end of every edge, shape (E, 2).
 
     Ends of edges meet at a junction if they have the same coordinates or a connection between them.

@@ -15,7 +15,7 @@ Restrictions via a way, by hour or for other vehicles are ignored.
 ``emergency=yes``, which also opens the roads in `EMERGENCY_KMH`, ``oneway:emergency=no``, and ``except=emergency`` in a
 restriction.
 
-**Edits** that JOSM has saved but not uploaded: those with ``action="delete"`` are left out, new ones have negative ids.
+**Edits** saved by JOSM but not uploaded: elements with ``action="delete"`` are left out; new ones have negative ids.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, Message, MissingDependencyError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, PathLike
 from .energy import terrain_inclines
-from .shortest_paths import MOST_M_S
+from .shortest_paths import MAX_SPEED_M_S
 
 if TYPE_CHECKING:
     from osmium.osm import Node, Relation, TagList, Way
@@ -78,7 +78,7 @@ DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^
 
 
 class Edge(NamedTuple):
-    """A part of a way between two junctions, in one direction."""
+    """One direction of a way between two of its junctions."""
 
     name: str
     nodes: list[int]  # in driving order
@@ -94,7 +94,7 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     """Return the keyword arguments of `RoadNetwork` for the roads of a vehicle, "passenger" or "emergency"."""
     keys = ACCESS_KEYS[_validate.choice(vehicle, "vehicle", ACCESS_KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
-    reader = _read(path, keys)
+    reader = _read_elements(path, keys)
     places = reader.places
     edges, missing = _split_ways(reader.ways, places, reader.closed_nodes)
     if not edges:
@@ -104,7 +104,12 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
     lengths = np.maximum(metres, SHORTEST_M)
     assumed = np.mean([edge.assumed for edge in edges])
-    inclines, remarks = _inclines(edges, lines, lengths, heights)
+    inclines, remarks = np.zeros(len(edges)), ["The file has no heights: incline 0."]
+    if heights is not None:
+        ends = np.array([(line[0], line[-1]) for line in lines])
+        nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
+        elevated = np.array([edge.elevated for edge in edges])
+        inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, elevated)
     notes = [f"Speed limits of {assumed:.0%} of the edges are defaults of their class.", *remarks]
     if missing:
         notes.append(f"{missing} ways are cut where the extract ends.")
@@ -121,22 +126,8 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     }
 
 
-def _inclines(
-    edges: list[Edge],
-    lines: list[FloatArray],
-    lengths: FloatArray,
-    heights: Callable[[FloatArray], ArrayLike] | None,
-) -> tuple[FloatArray, list[str]]:
-    """Return the inclines of edges (rad), shape (E,), 0 without ``heights``, and notes on them."""
-    if heights is None:
-        return np.zeros(len(edges)), ["The file has no heights: incline 0."]
-    ends = np.array([(line[0], line[-1]) for line in lines])
-    nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
-    return terrain_inclines(heights, ends, nodes, lengths, np.array([edge.elevated for edge in edges]))
-
-
-def _read(path: Path, keys: tuple[str, ...]) -> _Reader:
-    """Read the roads for a vehicle, their nodes and restricted turns from a file."""
+def _read_elements(path: Path, keys: tuple[str, ...]) -> _Reader:
+    """Read the roads, nodes and turn restrictions in a file; ``keys`` are the access tags of the vehicle."""
     try:
         from osmium import FileProcessor
     except ImportError as error:
@@ -158,18 +149,16 @@ def _read(path: Path, keys: tuple[str, ...]) -> _Reader:
 
 
 class _Reader:
-    """Collects the ways for a vehicle, the places of their nodes, closed nodes and restricted turns (`_restrictions`).
+    """Collects the ways open to a vehicle, the coordinates of their nodes, closed nodes and restricted turns.
 
-    Of the access tags ``keys``, the first that an element has decides about the vehicle.
+    The first of the access tags ``keys`` that an element has decides whether it is open to the vehicle.
     """
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
         self.ways: list[Road] = []
         self.places: dict[int, tuple[float, float]] = {}
-        self.new_nodes: dict[
-            int, tuple[float, float]
-        ] = {}  # nodes with negative ids, for which osmium keeps no locations
+        self.new_nodes: dict[int, tuple[float, float]] = {}  # negative ids, for which osmium keeps no locations
         self.restrictions: list[tuple[Turn, bool]] = []
         self.closed_nodes: set[int] = set()
 
@@ -183,7 +172,7 @@ class _Reader:
             self.restrictions += _restrictions(element, self.keys)
 
     def _add_node(self, node: Node) -> None:
-        """Keep the position of a node that was not uploaded, and whether a barrier stops the vehicle there."""
+        """Keep the coordinates of a node with a negative id, and note whether a barrier at a node stops the vehicle."""
         if node.id < 0 and node.location.valid():
             self.new_nodes[node.id] = (node.location.lon, node.location.lat)
         barrier = node.tags.get("barrier")
@@ -205,20 +194,20 @@ class _Reader:
 
 
 def _find_deleted(path: Path) -> set[tuple[str, int]]:
-    """Return kind and id of each element that an editor has marked as deleted, a mark that osmium ignores."""
+    """Return type and id of each element with ``action="delete"``, which osmium ignores."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
 
 
 def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
-    """Return whether a way with these tags is a road for the vehicle."""
+    """Return whether a way is a road for the vehicle whose access tags are ``keys``."""
     kind = tags.get("highway")
     extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
     return (extra or kind in SPEEDS_KMH) and _is_open(tags, keys)
 
 
 def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
-    """Return whether the first tag of ``keys`` that is present admits the vehicle; ``default`` if there is none."""
+    """Return whether the first of the access tags ``keys`` that is present admits the vehicle; else ``default``."""
     for key in keys:
         value = tags.get(key)
         if value is not None and (key != "emergency" or value in OPEN_VALUES | CLOSED_VALUES):
@@ -227,7 +216,7 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
 
 
 def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
-    """Return the turns that a relation restricts via one node, each with True if forbidden, False if the only one."""
+    """Return the turns at a node that a relation restricts, each with True if it is forbidden, False if mandatory."""
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
     exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
     roles = defaultdict(list)
@@ -290,11 +279,11 @@ def _speed(text: str) -> float | None:
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
     except ValueError:
         return None
-    return value if 0 < value <= 3.6 * MOST_M_S else None
+    return value if 0 < value <= 3.6 * MAX_SPEED_M_S else None
 
 
 def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], closed_nodes: set[int]) -> IntArray:
-    """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2); none at closed nodes."""
+    """Return the legal turns as pairs of indices of edges (from, to), shape (C, 2), without those at closed nodes."""
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
         leaving[edge.nodes[0]].append(k)
@@ -303,13 +292,13 @@ def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], closed_node
         (k, e)
         for k, edge in enumerate(edges)
         if edge.nodes[-1] not in closed_nodes
-        for e in _exits(edge, {e: edges[e] for e in leaving[edge.nodes[-1]]}, forbids)
+        for e in _legal_exits(edge, {e: edges[e] for e in leaving[edge.nodes[-1]]}, forbids)
     ]
     return np.array(turns, dtype=np.int64).reshape(-1, 2)
 
 
-def _exits(edge: Edge, leaving: dict[int, Edge], forbids: Mapping[Turn, bool]) -> list[int]:
-    """Return the indices of the edges onto which one may turn at the end of ``edge``; ``leaving`` start there."""
+def _legal_exits(edge: Edge, leaving: dict[int, Edge], forbids: Mapping[Turn, bool]) -> list[int]:
+    """Return the indices of the edges, among ``leaving`` from its end, onto which a car on ``edge`` may turn."""
     rule = {e: forbids.get((edge.way, edge.nodes[-1], other.way)) for e, other in leaving.items()}
     onward = {e for e, other in leaving.items() if other.street != edge.street}
     # a restriction from a street onto itself forbids U-turns, not driving on along it

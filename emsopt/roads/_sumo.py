@@ -18,7 +18,7 @@ from ..errors import InputError, Message
 from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote
 from .energy import STEEPEST
-from .shortest_paths import FARTHEST_M, LONGEST_M, MOST_M_S
+from .shortest_paths import FARTHEST_M, LONGEST_M, MAX_SPEED_M_S
 
 CAR = "passenger"  # SUMO's name of the vehicle class
 HIGHEST_M = 1e4  # above all mountains: larger heights are mistakes
@@ -36,7 +36,7 @@ class _Road(NamedTuple):
 
 
 class _Content:
-    """Content of a file: roads by id, legal turns as pairs of numbers of roads, and the location element."""
+    """What a file holds: roads by id, legal turns as pairs of indices of roads, and the location element."""
 
     def __init__(self) -> None:
         self.roads: dict[str, _Road] = {}
@@ -46,17 +46,8 @@ class _Content:
         self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
-    def add(self, tag: str, element: Attributes, lanes: list[Attributes]) -> None:
-        """Store an edge, a connection or the location."""
-        if tag == "edge":
-            self._add_edge(element, lanes)
-        elif tag == "connection":
-            self._add_connection(element)
-        elif tag == "location":
-            self.location = element
-
-    def _add_edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
-        """Keep a road if one of its lanes is open."""
+    def add_edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
+        """Store an edge as a road if one of its lanes is open to cars."""
         self._known.add(edge.get("id"))  # closed and internal ones too, which connections may name
         opened = [lane for lane in lanes if _is_open(lane)]
         if edge.get("function", "normal") != "normal" or not opened:
@@ -68,13 +59,13 @@ class _Content:
         self._open_lanes |= {(name, lane.get("index")): len(self.roads) for lane in opened}
         self.roads[name] = _Road(
             _number(lane, "length", where, "m", LONGEST_M),
-            _number(lane, "speed", where, "m/s", MOST_M_S),
+            _number(lane, "speed", where, "m/s", MAX_SPEED_M_S),
             edge.get("type") or "unknown",
             _points(lane, where),
         )
 
-    def _add_connection(self, connection: Attributes) -> None:
-        """Keep a turn if it leads from an open lane to an open lane."""
+    def add_connection(self, connection: Attributes) -> None:
+        """Store a connection as a turn if it leads from an open lane to an open lane."""
         self.unknown_ends += not {connection.get("from"), connection.get("to")} <= self._known
         start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
         end = self._open_lanes.get((connection.get("to"), connection.get("toLane")))
@@ -88,7 +79,12 @@ def read_net(path: PathLike) -> dict[str, Any]:
     content = _Content()
     try:
         for tag, element, lanes in _top_elements(path):
-            content.add(tag, element, lanes)
+            if tag == "edge":
+                content.add_edge(element, lanes)
+            elif tag == "connection":
+                content.add_connection(element)
+            elif tag == "location":
+                content.location = element
     except InputError as error:
         raise InputError(Message(str(path), f" cannot be read. {error}")) from error
     except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:  # LookupError: the encoding
@@ -119,7 +115,7 @@ def read_net(path: PathLike) -> dict[str, Any]:
 
 
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
-    """Yield the tag and attributes of each child of the root, and the attributes of its lanes; raise unless a <net>."""
+    """Yield tag, attributes and lanes' attributes of each child of the root element; raise unless that is <net>."""
     depth = 0
     with formats.unpack(path) as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
@@ -170,7 +166,7 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 
 def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the inclines (rad) between the ends of roads, (E,), limited to `STEEPEST`, and notes on what was set."""
+    """Return the inclines of roads (rad), shape (E,), at most `STEEPEST`, and notes on those that were changed."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
     inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either

@@ -26,7 +26,7 @@ from .._files.geography import degrees
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, PathLike
-from .shortest_paths import LONGEST_M, MOST_M_S, legal_turns
+from .shortest_paths import LONGEST_M, MAX_SPEED_M_S, legal_turns
 
 NODE = ("index", "id", "node", "name", "osmid")
 TAIL = ("fromnode", "from_node", "from", "source", "tail", "u")
@@ -67,9 +67,9 @@ def read_tables(
     if key is not None:
         classes = texts(arc.frame[key])
     elif "offroadaccess" in node.frame:
-        open_ = node.numbers("offroadaccess", "0 or 1", low=0, high=1)
+        access = node.numbers("offroadaccess", "0 or 1", low=0, high=1)
         # `emsopt.roads.snapping` treats motorways as roads that cannot be left
-        classes = np.where((open_[tails] == 0) & (open_[heads] == 0), "motorway", "unknown").tolist()
+        classes = np.where((access[tails] == 0) & (access[heads] == 0), "motorway", "unknown").tolist()
     ids = _names(arc, NODE, "") if arc.column(NODE) else [f"arc {k + 1}" for k in range(len(tails))]
     if _validate.truth(two_way, "two_way"):
         tails, heads = np.append(tails, heads), np.append(heads, tails)
@@ -97,7 +97,7 @@ def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None
             return _unzip(_validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}"))
         nodes, arcs = path / FILES[0], path / FILES[1]
     first, second = (
-        each if isinstance(each, pd.DataFrame) else _read(_validate.existing_file(each, name, file))
+        each if isinstance(each, pd.DataFrame) else _read_table(_validate.existing_file(each, name, file))
         for each, name, file in zip((nodes, arcs), ("nodes", "arcs"), FILES, strict=True)
     )
     return first, second
@@ -114,11 +114,11 @@ def _unzip(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             contents = [Upload(name, archive.read(name)) for name in members]
     except DAMAGED as error:
         raise InputError(f"{path} is damaged or not a .zip file ({error}).") from error
-    return _read(contents[0]), _read(contents[1])
+    return _read_table(contents[0]), _read_table(contents[1])
 
 
-def _read(file: Path | Upload) -> pd.DataFrame:
-    """Read a table from a file, without the lines before the names of the columns."""
+def _read_table(file: Path | Upload) -> pd.DataFrame:
+    """Read a table from a .csv file, skipping the lines before the names of the columns."""
     with file.open("rb") as stream:
         lines = stream.read().splitlines()
     for k, line in enumerate(lines[:20]):
@@ -130,7 +130,7 @@ def _read(file: Path | Upload) -> pd.DataFrame:
 
 
 def _names(table: Table, options: tuple[str, ...], noun: str) -> list[str]:
-    """Return the cells of the first column in ``options`` as text; whole numbers have no decimals."""
+    """Return the cells of the first of the columns ``options`` that a table has, as text, without a final ".0"."""
     return [cell.removesuffix(".0") for cell in texts(table.frame[table.require(options, noun)])]
 
 
@@ -144,7 +144,7 @@ def _points(nodes: Table) -> tuple[FloatArray, bool]:
 
 
 def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
-    """Return the lengths of arcs (m), by default the straight lines; raise if most are at least 50 times longer."""
+    """Return the lengths of arcs (m), by default ``straight``; raise if the median ratio to that is 50 or more."""
     key = arcs.column(DISTANCES)
     if key is None:
         return straight
@@ -173,4 +173,4 @@ def _speeds(arcs: Table, lengths: FloatArray) -> FloatArray:
             f"{arcs.where}, column {key!r}: most arcs would be driven at {kmh:.3g} km/h. Name the columns by their "
             "units: 'seconds', 'minutes', 'hours'; 'distance_km', 'distance_m'."
         )
-    return np.minimum(lengths / minutes / 60, MOST_M_S)
+    return np.minimum(lengths / minutes / 60, MAX_SPEED_M_S)

@@ -76,7 +76,7 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
 
 
 def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
-    """Return c m g Δh (Wh) of edges, shape (E,): the change of potential energy times the car's mean efficiency c.
+    """Return the change of the car's potential energy on each edge (Wh), shape (E,), times its mean efficiency c.
 
     If inclines follow from heights of junctions, the sum is the same for all paths between two edges. Subtracting it
     from every edge therefore changes no comparison of paths. As c = (0.98 + 0.96) / 2 lies between η⁻ and 1/η⁺, an
@@ -94,9 +94,9 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
 
 
 def unit_variance(columns: ArrayLike) -> FloatArray:
-    """Standardise columns, shape (E, d), to mean 0 and standard deviation 1; a constant column becomes zero.
+    """Return columns, shape (E, d), scaled to mean 0 and standard deviation 1; a constant column becomes zero.
 
-    The paper standardises the length, speed limit and incline of edges in this way.
+    The paper scales the length, speed limit and incline of edges in this way.
 
     Examples
     --------
@@ -106,8 +106,7 @@ def unit_variance(columns: ArrayLike) -> FloatArray:
     columns = real_array(columns, "columns", (None, None))
     centred = columns - columns.mean(axis=0)
     spread = columns.std(axis=0)
-    # the mean of equal numbers may have a rounding error, which must not be scaled up to unit variance
-    constant = spread <= 1e-12 * np.abs(columns).max(axis=0)
+    constant = spread <= 1e-12 * np.abs(columns).max(axis=0)  # rounding errors must not be scaled up
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
 
 
@@ -122,8 +121,7 @@ def terrain_inclines(
 
     ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). ``places``, shape
     (E, 2, 2), and ``nodes``, shape (E, 2), are the coordinates and the numbers of the junctions at the start and end of
-    each edge, and ``lengths`` are in metres; ``elevated`` marks tunnels and bridges, whose heights are interpolated
-    between the portals.
+    each edge, ``lengths`` (m) and ``elevated`` (tunnels and bridges) have shape (E,).
     """
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)
@@ -145,7 +143,7 @@ def terrain_inclines(
 
 
 def _limit_slopes(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
-    """Return heights (m) near ``level`` such that no edge between two ``ends`` rises or falls by more than ``most``."""
+    """Return heights of junctions (m) near ``level``, with a rise or fall of at most ``most`` (m) on every edge."""
     start, end = np.concatenate([ends, ends[:, ::-1]]).T
     rise = np.tile(most, 2)
 

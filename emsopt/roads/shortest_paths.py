@@ -1,7 +1,7 @@
-"""Road edges and legal turns as a directed line graph: edges by id, closures, shortest paths.
+"""Shortest paths on the directed line graph of a road network, with edges and turns that may be closed.
 
-Its nodes are road edges, and its arcs are legal turns. No path contains an edge twice, but it may pass a junction twice
-where turns are forbidden.
+Nodes of this graph are road edges, and its arcs are legal turns. No path contains an edge twice, but it may pass a
+junction twice where turns are forbidden.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..errors import InputError, NoWayError, _validate
 from ..errors._types import ArrayLike, BoolArray, IntArray
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
-MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
+MAX_SPEED_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
 FARTHEST_M = 1e8  # largest coordinate of a point on a plane; larger ones are mistakes
 
 
 class LineGraph:
-    """Base of `RoadNetwork`: operations on the ids of edges and the connections between them."""
+    """Base class of `RoadNetwork`: edges by id, closures, shortest paths."""
 
     ids: tuple[str, ...]
     connections: IntArray
@@ -35,7 +35,10 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return edge indices, (k,), from indices, from ids, or from E truth values; ``name`` is for messages."""
+        """Return the indices, shape (k,), of edges given by index, by id or by E truth values.
+
+        Error messages call the argument ``name``.
+        """
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         given = list(values)
@@ -43,10 +46,10 @@ class LineGraph:
             if len(given) != self.n_edges:
                 raise InputError(f"`{name}` must hold one truth value per edge; got {len(given)}.")
             return np.flatnonzero(given)
-        return np.array([self._edge(value, name) for value in given], dtype=np.int64)
+        return np.array([self._edge_index(value, name) for value in given], dtype=np.int64)
 
-    def _edge(self, value: object, name: str) -> int:
-        """Return the index of an edge, given by index or id; raise if there is no such edge."""
+    def _edge_index(self, value: object, name: str) -> int:
+        """Return the index of an edge given by index or id; raise if there is no such edge."""
         if not isinstance(value, str):
             return _validate.whole_number(value, name, low=0, high=self.n_edges - 1)
         if value not in self._index:
@@ -54,7 +57,7 @@ class LineGraph:
         return self._index[value]
 
     def closures(self, closed: Iterable[Any]) -> BoolArray:
-        """Return a mask of closed edges followed by closed connections, shape (E + C,).
+        """Return a mask of which edges, and then which connections, are closed, shape (E + C,).
 
         ``closed`` is such a mask, or holds edges as in `edges` and turns as tuples of two edges (from, to).
         """
@@ -83,19 +86,16 @@ class LineGraph:
 
     @cached_property
     def _search_graph(self) -> sparse.csr_array[np.float64, tuple[int, int]]:
-        """The line graph as a sparse matrix, shape (E, E): it has an entry (e1, e2) for each legal turn from e1 to e2.
-
-        `shortest_path` overwrites the entries with the cost of e2.
-        """
+        """The legal turns from e1 to e2 as entries (e1, e2) of a sparse matrix, (E, E), which searches overwrite."""
         start, end = self.connections.T.astype(np.int32)  # required by scipy before 1.15
         return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(self.n_edges, self.n_edges))
 
     def shortest_path(
         self, costs: ArrayLike, start: int | str, end: int | str, *, closed: Iterable[Any] | None = None
     ) -> IntArray:
-        """Return the cheapest legal path from one edge to another, both of them included.
+        """Return the cheapest legal path from one edge to another: edges in driving order, shape (k,), with both.
 
-        Raise `NoWayError` if there is none, or the start or end is closed.
+        Raise `NoWayError` if there is no such path, or the start or end is closed.
 
         Parameters
         ----------
@@ -106,17 +106,12 @@ class LineGraph:
         closed : array_like, optional
             Edges that cannot be used, and turns that cannot be made, as in `closures`.
 
-        Returns
-        -------
-        ndarray of int, shape (k,)
-            Edges in driving order.
-
         Notes
         -----
         All searches on a network share one matrix of weights: threads need separate networks.
         """
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
-        start, end = self._edge(start, "start"), self._edge(end, "end")
+        start, end = self._edge_index(start, "start"), self._edge_index(end, "end")
         shut = self.closures(() if closed is None else closed)
         no_turn, shut = np.flatnonzero(shut[self.n_edges :]), shut[: self.n_edges]
         for name, edge in (("start", start), ("end", end)):
@@ -136,7 +131,7 @@ class LineGraph:
         return np.array(path[::-1])
 
 
-def checked_connections(values: ArrayLike, n: int) -> IntArray:
+def validate_connections(values: ArrayLike, n: int) -> IntArray:
     """Return connections between n edges as a read-only array, sorted and without repeats, (C, 2); raise if invalid."""
     wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2)"
     try:
@@ -156,7 +151,7 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
 
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
-    """Return all turns between edges as pairs, shape (C, 2), but U-turns only where there is no other exit.
+    """Return all turns as pairs of edges (from, to), shape (C, 2), with U-turns only where there is no other exit.
 
     ``tails`` and ``heads``, shape (E,), are the nodes at which edges start and end.
     """

@@ -33,7 +33,7 @@ BLOCK = 2000  # points at a time, to save memory
 
 
 class Places(NamedTuple):
-    """Places of K points: those of point k are entries ``first[k]`` to ``first[k + 1] - 1`` of edges and fractions."""
+    """Places of K points: point k has entries ``first[k]`` to ``first[k + 1] - 1`` of ``edges`` and ``fractions``."""
 
     first: IntArray
     edges: IntArray
@@ -92,16 +92,16 @@ class Snapper:
         if self._geographic:
             points = _validate.unwrap(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
         at_least = self._all_roads[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
-        self._check_near(points, name, at_least, limit_m)
+        self._require_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)
         found = [self._places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
         point, edges, fractions, distances = map(np.concatenate, zip(*found, strict=True))
         point += np.repeat(blocks, [len(part[0]) for part in found])  # each block counts its points from 0
-        self._check_near(points, name, distances, limit_m)
+        self._require_near(points, name, distances, limit_m)
         return Places(np.searchsorted(point, np.arange(len(points) + 1)), edges, fractions, distances)
 
-    def _check_near(self, points: FloatArray, name: str, distances: FloatArray, limit_m: float) -> None:
-        """Raise if a distance (m) exceeds the limit, with a hint if the coordinates look swapped."""
+    def _require_near(self, points: FloatArray, name: str, distances: FloatArray, limit_m: float) -> None:
+        """Raise if the distance of a point to the roads (m) exceeds the limit (m)."""
         far = distances > limit_m
         if not far.any():
             return
@@ -115,7 +115,7 @@ class Snapper:
         )
 
     def _places(self, points: FloatArray, limit_m: float) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Return places of points in metres as arrays (point, edge, fraction), and the distance of each point."""
+        """Return places of points (m) as arrays (point, edge, fraction), and each point's distance to a road (m)."""
         point, edge, fraction, distance, nearest = self._near_edges(points, *self._all_roads)
         at_motorway = np.ones(len(points), dtype=bool)
         at_motorway[point[(distance <= nearest[point] + TIE_M) & ~self._is_motorway[edge]]] = False
@@ -132,9 +132,8 @@ class Snapper:
         at_junction = is_nearest & (to_end <= 0.1) & (to_end * self._total[edge] <= JUNCTION_M)
         meeting = self._junctions[edge[at_junction], np.rint(fraction[at_junction]).astype(np.int64)]
         p, e, f = self._edges_at_junctions(point[at_junction], meeting)
-        along = (is_nearest | self._is_opposite(point, edge, is_nearest, distance - nearest[point])) & ~np.isin(
-            point, p
-        )
+        opposite = self._is_opposite(point, edge, is_nearest, distance - nearest[point])
+        along = (is_nearest | opposite) & ~np.isin(point, p)
         point, edge = np.append(point[along], p), np.append(edge[along], e)
         order = np.argsort(point, kind="stable")
         return point[order], edge[order], np.append(fraction[along], f)[order], nearest
@@ -142,10 +141,9 @@ class Snapper:
     def _near_edges(
         self, points: FloatArray, tree: Any, segments: IntArray
     ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return edges near points as arrays (point, edge, fraction, distance), and each point's shortest distance.
+        """Return edges near points (m) as arrays (point, edge, fraction, distance), and each point's shortest distance.
 
-        All edges that are at most `OPPOSITE_M` farther than the nearest are listed, and some others, once per point.
-        Points and distances are in metres.
+        Every edge at most `OPPOSITE_M` farther than the nearest is among them.
         """
         reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M  # a road is within half a piece of a centre
         found = tree.query_ball_point(points, reach)
@@ -165,9 +163,9 @@ class Snapper:
         return point, edge, np.minimum(fraction, 1.0), distance, nearest
 
     def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
-        """Return a mask of the edges that are the other direction of their point's nearest street.
+        """Return which edges are the other direction of their point's nearest street.
 
-        ``beyond`` is by how many metres an edge is farther than the nearest, at most `OPPOSITE_M` for such edges.
+        ``beyond`` is the distance of each edge from the point, less that of the nearest edge (m).
         """
         n, (start, end) = len(self._first_meeting), self._junctions[edge].T
         forth, back = (point * n + start) * n + end, (point * n + end) * n + start

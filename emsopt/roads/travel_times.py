@@ -1,9 +1,9 @@
-"""Quickest legal ways between many points, by Dijkstra's algorithm on the line graph.
+"""Driving times of the quickest legal ways between many points, by Dijkstra's algorithm on the line graph.
 
-The label of an edge is the time at which its start is reached. As turns take no time, the first edge settled that may
-turn onto it gives its final label: every edge enters the heap at most once, and no label is ever decreased. Three
-things save time: an edge that leads onto only one other is passed without the heap; edges whose successors all have
-labels do not enter it; and edges are numbered such that neighbours are close in memory.
+The label of an edge is the time at which its start is reached. As turns take no time, the first edge taken from the
+heap that may turn onto it gives its final label: every edge enters the heap at most once. Three things save time: an
+edge that leads onto only one other is passed without the heap; edges whose successors all have labels do not enter it;
+and edges are numbered such that neighbours are close in memory.
 
 Searches start from the origins or, on the reversed network, from the destinations, whichever are fewer.
 """
@@ -11,6 +11,7 @@ Searches start from the origins or, on the reversed network, from the destinatio
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -23,10 +24,13 @@ from .shortest_paths import LineGraph
 from .snapping import Places
 
 BLOCK = 50  # searches of a thread at a time, which share the work space
+_Places: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # the first fields of `Places`
+_Turns: TypeAlias = tuple[IntArray, IntArray, BoolArray]  # as `_group_turns` returns them
+_Work: TypeAlias = tuple[FloatArray, FloatArray, IntArray]  # minutes to the ends of edges, and a heap with its edges
 
 
 class WayFinder:
-    """A line graph, prepared for fast searches forwards and backwards."""
+    """Searches for the quickest ways on a line graph, forwards or backwards."""
 
     def __init__(self, net: LineGraph) -> None:
         n, graph = net.n_edges, net._search_graph
@@ -34,7 +38,7 @@ class WayFinder:
         self._new = np.empty(n, dtype=np.int64)
         self._new[self._order] = np.arange(n)
         forth = self._new[net.connections].reshape(-1, 2)
-        self._turns = _turns(forth, n), _turns(forth[:, ::-1], n)
+        self._turns = _group_turns(forth, n), _group_turns(forth[:, ::-1], n)
 
     def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
         """Return the shortest driving times (min) between N and M points, (N, M); infinite if there is no way.
@@ -49,17 +53,17 @@ class WayFinder:
         minutes = minutes[self._order]
 
         def fill(k: int) -> None:
-            _fill_times(times[k : k + BLOCK], k, *sources[:3], *targets[:3], *self._turns[backwards], minutes)
+            _fill_times(times[k : k + BLOCK], k, sources[:3], targets[:3], self._turns[backwards], minutes)
 
         with ThreadPoolExecutor(cores()) as pool:  # compiled code releases the lock of the interpreter
             list(pool.map(fill, range(0, len(times), BLOCK)))
         return times.T if backwards else times
 
 
-def _turns(connections: IntArray, n: int) -> tuple[IntArray, IntArray, BoolArray]:
+def _group_turns(connections: IntArray, n: int) -> _Turns:
     """Return ``first``, ``onto`` and ``sole``: turns from edge e lead to ``onto[first[e] : first[e + 1]]``.
 
-    ``sole``, shape (E,), tells whether an edge has one successor that has no other predecessor.
+    ``sole``, shape (E,), says whether an edge has one successor, which has no other predecessor.
     """
     start, onto = connections[np.lexsort(connections.T[::-1])].T
     first = np.searchsorted(start, np.arange(n + 1))
@@ -69,21 +73,9 @@ def _turns(connections: IntArray, n: int) -> tuple[IntArray, IntArray, BoolArray
 
 
 @njit(cache=True, nogil=True)
-def _search(
-    k: int,
-    first_place: IntArray,
-    edges: IntArray,
-    fractions: FloatArray,
-    first: IntArray,
-    onto: IntArray,
-    sole: BoolArray,
-    minutes: FloatArray,
-    start: FloatArray,
-    end: FloatArray,
-    heap: FloatArray,
-    item: IntArray,
-) -> None:
-    """Fill ``start`` with the minutes from point k to the start of each edge; the last three are work space."""
+def _search(k: int, sources: _Places, turns: _Turns, minutes: FloatArray, start: FloatArray, work: _Work) -> None:
+    """Fill ``start``, shape (E,), with the minutes from source k to the start of each edge."""
+    (first_place, edges, fractions), (first, onto, sole), (end, heap, item) = sources, turns, work
     start[:], end[:], size = np.inf, np.inf, 0
     for place in range(first_place[k], first_place[k + 1]):
         e = edges[place]
@@ -116,7 +108,7 @@ def _search(
 
 @njit(cache=True, nogil=True)
 def _push(heap: FloatArray, item: IntArray, size: int, value: float, edge: int) -> int:
-    """Add an edge to a binary heap; return the new size."""
+    """Add an edge and its ``value`` to a binary heap of ``size`` entries; return the new size."""
     k = size
     while k > 0 and heap[(k - 1) // 2] > value:
         heap[k], item[k] = heap[(k - 1) // 2], item[(k - 1) // 2]
@@ -127,7 +119,7 @@ def _push(heap: FloatArray, item: IntArray, size: int, value: float, edge: int) 
 
 @njit(cache=True, nogil=True)
 def _pop(heap: FloatArray, item: IntArray, size: int) -> int:
-    """Remove the edge with the smallest value from a binary heap; return the new size."""
+    """Remove the edge with the smallest value from a binary heap of ``size`` entries; return the new size."""
     size -= 1
     value, k, child = heap[size], 0, 1
     while child < size:
@@ -143,26 +135,17 @@ def _pop(heap: FloatArray, item: IntArray, size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _fill_times(
-    times: FloatArray,
-    offset: int,
-    first_source: IntArray,
-    source_edges: IntArray,
-    source_fractions: FloatArray,
-    first_target: IntArray,
-    target_edges: IntArray,
-    target_fractions: FloatArray,
-    first: IntArray,
-    onto: IntArray,
-    sole: BoolArray,
-    minutes: FloatArray,
+    times: FloatArray, offset: int, sources: _Places, targets: _Places, turns: _Turns, minutes: FloatArray
 ) -> None:
-    """Fill ``times`` with the minutes from the sources, beginning with number ``offset``, to all targets."""
+    """Fill ``times``, shape (K, M), with the minutes from sources ``offset`` to ``offset + K - 1`` to all M targets."""
+    first_source, source_edges, source_fractions = sources
+    first_target, target_edges, target_fractions = targets
     n, size = len(minutes), len(minutes) + len(source_edges)  # a source edge may enter the heap again
-    start, space = np.empty(n), (np.empty(n), np.empty(size), np.empty(size, np.int64))
+    start, work = np.empty(n), (np.empty(n), np.empty(size), np.empty(size, np.int64))
     begun = np.full(n, np.inf)  # where the way begins on an edge; infinite elsewhere: no target is ahead of that
     for row in range(len(times)):
         k = row + offset
-        _search(k, first_source, source_edges, source_fractions, first, onto, sole, minutes, start, *space)
+        _search(k, sources, turns, minutes, start, work)
         for place in range(first_source[k], first_source[k + 1]):
             begun[source_edges[place]] = min(begun[source_edges[place]], source_fractions[place])
         for column in range(times.shape[1]):

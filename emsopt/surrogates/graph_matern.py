@@ -41,7 +41,7 @@ from scipy.sparse.linalg import SuperLU, splu
 
 from ..errors._types import ArrayLike, FloatArray, IntArray
 from ..errors._validate import real_array
-from ..roads.shortest_paths import checked_connections
+from ..roads.shortest_paths import validate_connections
 
 __all__ = ["graph_matern", "incidence_laplacian"]
 
@@ -66,7 +66,7 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
-    turns = checked_connections(connections, len(lengths))
+    turns = validate_connections(connections, len(lengths))
     lengths = np.maximum(lengths, SHORTEST_M)
     # W is a ratio, so the kernel does not depend on the unit of lengths
     weights = lengths.mean() / lengths[turns[:, 0]]

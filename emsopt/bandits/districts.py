@@ -42,7 +42,7 @@ from .regression import Regression, sum_by_arm
 DISTRICT_ARMS = 512  # largest number of arms per district, in which the memory is linear
 FEATURES = 256  # largest number R of features, with whose square the time of a round grows
 CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
-RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
+TOLERANCE = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
 ROWS = 4096  # arms at a time, to save memory
 
 
@@ -56,8 +56,8 @@ class DistrictGP(Regression):
 
     Notes
     -----
-    Districts have at most 512 arms, but all hours of an edge are in one. There are at most 256 features. Edges on
-    different sides of a border between districts inform each other only through the features.
+    Districts have at most 512 arms, but all hours of an edge are in one. Edges of different districts inform each other
+    only through at most 256 features.
 
     Examples
     --------
@@ -74,13 +74,10 @@ class DistrictGP(Regression):
     def __init__(self, prior: Prior) -> None:
         prior = _validate.instance(prior, "prior", LazyPrior, "emsopt.bandits.LazyPrior: `navigation_prior(lazy=True)`")
         super().__init__(prior)
-        self.size, self.features = DISTRICT_ARMS, FEATURES
-        edges = prior.graph.n_edges
-        hours = self.n_arms // edges
-        # `size` counts arms, and all hours of an edge are in one district
-        self._district = np.tile(districts(prior.graph.matrix, max(self.size // hours, 1)), hours)
+        hours = self.n_arms // prior.graph.n_edges  # all hours of an edge are in one district
+        self._district = np.tile(partition_graph(prior.graph.matrix, max(DISTRICT_ARMS // hours, 1)), hours)
         self._members = np.split(np.argsort(self._district, kind="stable"), np.bincount(self._district).cumsum()[:-1])
-        self._features = context_features(prior, self.features)
+        self._features = context_features(prior, FEATURES)
         self._offset = np.zeros(self.n_arms)
         explained = np.einsum("ij,ij->i", self._features, self._features)
         self._district_variance = np.maximum(prior.variance - explained, 0.0)  # diag C
@@ -103,7 +100,7 @@ class DistrictGP(Regression):
         return values[arms]
 
     def _block(self, district: int) -> FloatArray:
-        """Return C of a district of k arms, (k, k); at first, the prior covariances less the features' part."""
+        """Return C, the posterior covariance between the k arms of a district given the weights, shape (k, k)."""
         if district not in self._blocks:
             members = self._members[district]
             phi = self._features[members]
@@ -146,16 +143,16 @@ class DistrictGP(Regression):
 
 
 def context_features(prior: LazyPrior, most: int) -> FloatArray:
-    """Return Nyström features Φ of the context kernel k_f', shape (n, R), R at most ``most``.
+    """Return Nyström features Φ of the context kernel, shape (n, R), R at most ``most``.
 
-    Φ Φᵀ approximates the contribution of k_f' to the prior covariance.
+    Φ Φᵀ approximates what the kernel of the contexts alone adds to the prior covariance.
     """
     kernel = prior.kernel
     contexts = kernel.contexts / kernel.lengthscales[1]
     unique = np.unique(contexts, axis=0)  # a repeated context would be a landmark without information
     some = np.random.default_rng(0).choice(unique, min(CANDIDATES, len(unique)), replace=False)
     # pivots by the largest remaining variance, and stops below the tolerance
-    factor, order, rank, _ = dpstrf(matern(some, some), lower=1, tol=RESIDUAL)
+    factor, order, rank, _ = dpstrf(matern(some, some), lower=1, tol=TOLERANCE)
     count = min(rank, most)
     # LAPACK counts from 1 and leaves the upper triangle as it was
     landmarks, factor = some[order[:count] - 1], np.tril(factor[:count, :count])
@@ -166,8 +163,8 @@ def context_features(prior: LazyPrior, most: int) -> FloatArray:
     return phi * np.sqrt(kernel.outputscale * (1 - kernel.share))
 
 
-def districts(adjacency: "sparse.csr_array[np.float64, tuple[int, int]]", size: int) -> IntArray:
-    """Return the district of every node of a graph, from 0: parts of at most ``size`` nodes that lie together.
+def partition_graph(adjacency: "sparse.csr_array[np.float64, tuple[int, int]]", size: int) -> IntArray:
+    """Return the part of each of n nodes of a graph, shape (n,), numbered from 0; parts have at most ``size`` nodes.
 
     A part is halved by the order in which a breadth-first search from a node at its rim meets its nodes.
     """

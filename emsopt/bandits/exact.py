@@ -73,7 +73,7 @@ class ExactGP(Regression):
         self._next, self._is_prior = 0, True
 
     def covariance(self, arms: Sequence[int] | IntArray) -> FloatArray:
-        """Return the posterior covariance between the given arms, shape (k, k)."""
+        """Return the posterior covariance between k arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
         _, explained, _, _ = self._solve()
         low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)  # only the lower triangle is up to date
@@ -125,7 +125,7 @@ class ExactGP(Regression):
         return self._solution
 
     def _condition(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Condition samples of the window's prior, shape (E, n), on the window's observations."""
+        """Return samples from before the current window, shape (E, n), conditioned on the window's observations."""
         factor, explained, _, _ = self._solve()
         counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
         deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
@@ -135,7 +135,7 @@ class ExactGP(Regression):
         return samples + explained.T @ weights
 
     def _start_window(self) -> None:
-        """Start a new window: the posterior of all arms becomes the C_0 and m_0 of the next observations."""
+        """Make the posterior of all arms the C_0 and m_0 of the next observations, and empty the window."""
         _, explained, mean, variance = self._solve()
         if self._next < self._samples.shape[1]:  # before the window is emptied, unused samples learn from it
             self._samples, self._next = self._condition(self._samples[:, self._next :], self._rng), 0

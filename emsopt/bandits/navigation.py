@@ -9,23 +9,19 @@ which case no cheapest path exists. Algorithm 2 therefore uses rectified indices
 path under such costs: the cost of an edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The
 regret of a round is the cost of the path taken minus that of the best path open in that round; it is never negative.
 
-Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are
-not. In Monaco 41 % of the edges have a negative prior mean, and 74 % have a prior mean below two standard
-deviations of the noise. On a flat network all prior means are positive, but those of short edges are small, so
-that some of the energies drawn are negative. There, negative energy is ignored, and a path with more regret may
-need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not rectified.
+Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are not:
+in Monaco 41 % of the edges have a negative prior mean. There, negative energy is ignored, and a path with more regret
+may need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not rectified.
 
 **Shifted rectification** is our own option, ``shift``. The potential energy of `emsopt.roads.energy.potential_energy`
 adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it changes no
-comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative, although many drawn energies
-still are (a median of 45 % instead of 52 % over twenty draws).
+comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative.
 
 **Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at one
 hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles.
 
-**Large networks.** Above 10,000 arms `navigation_prior` returns a `LazyPrior`, and the policies named "gp-..." learn
-with `DistrictGP`, an approximation, instead of `ExactGP`: a round on 100,000 edges takes about a second. The option
-``lazy`` overrides this.
+**Large networks.** Above 10,000 arms, or with ``lazy=True``, the policies named "gp-..." learn with `DistrictGP`, an
+approximation, instead of `ExactGP`: a round on 100,000 edges takes about a second.
 """
 
 from __future__ import annotations
@@ -46,7 +42,7 @@ from ..errors._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray
 from ..roads.network import RoadNetwork
 from .districts import DistrictGP
 from .exact import ExactGP
-from .policies import UCB, Agent, BayesUCB, Optimism, Round, Rule, ShortestPath, Thompson, rectified_mean
+from .policies import UCB, Agent, BayesUCB, OptimisticRule, Round, Rule, ShortestPath, Thompson, rectified_mean
 from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
@@ -75,7 +71,7 @@ _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"v
 
 
 class Navigation:
-    """Environment of `play`: a route through a road network, with expected energies that the agent does not know.
+    """Environment for `play`: a route through a road network, with expected energies that the agent does not know.
 
     Parameters
     ----------
@@ -126,18 +122,18 @@ class Navigation:
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
-        """Return the arms of round t, one per edge, and whether each edge and then each connection is open."""
+        """Return the arms of round t, shape (E,), and which edges and then connections are open, shape (E + C,)."""
         first = (t - 1) % self.hours * self.net.n_edges
         return np.arange(first, first + self.net.n_edges), self._is_open(t)
 
     def observe(self, t: int, arms: IntArray) -> FloatArray:
-        """Return the observed energy of each given arm in round t, Wh."""
+        """Return the energy observed on each of k arms in round t, Wh, shape (k,)."""
         # noise of all arms, so that it does not depend on the path chosen
         noise = stream(self.seed, NOISE, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best_path(self, t: int) -> IntArray:
-        """Return the edges of the path of least rectified cost, E[max(0, f - shift + noise)], among those open."""
+        """Return the edges of the open path of least rectified cost in round t, in driving order, shape (k,)."""
         arms, is_open = self.available(t)
         key = int(arms[0]), is_open.tobytes()  # the best path depends on the hour and closures only
         if key not in self._best:
@@ -150,16 +146,15 @@ class Navigation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NavigationRun:
-    """Outcome of `run`.
+    """Result of a policy that drove a route repeatedly, as `run` returns it.
 
     Attributes
     ----------
     history : DataFrame
-        One row per round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), observed
-        ``energy`` and ``expected_energy`` of the path, ``regret`` and ``cumulative_regret`` (rectified, see the
-        module's notes), ``excess_energy`` and ``cumulative_excess_energy`` (expected energy of the path minus that
-        of the best path; not rectified, and negative for a path that needs less; all in Wh), and ``seconds``
-        since the start.
+        One row per round: its number ``round``, ``hour``, ``path`` (tuple of edge indices), observed ``energy`` and
+        ``expected_energy`` of the path, ``regret`` and ``cumulative_regret`` (rectified, see the module's notes),
+        ``excess_energy`` and ``cumulative_excess_energy`` (expected energy of the path minus that of the best path; not
+        rectified, and negative for a path that needs less; all in Wh), and ``seconds`` since the start.
     policy, message : str
         Name of the policy, and why the run ended.
     arms : tuple of ndarray of int
@@ -189,7 +184,7 @@ class NavigationRun:
 
     @property
     def regret(self) -> float:
-        """Rectified cumulative regret after the last round, Wh."""
+        """Cumulative rectified regret after the last round, Wh."""
         return float(self.history["cumulative_regret"].iloc[-1])
 
     @property
@@ -199,7 +194,7 @@ class NavigationRun:
 
     @cached_property
     def visits(self) -> pd.DataFrame:
-        """One row per driven edge: ``edge``, the ``first_round`` that drove it, and ``visits``, the number that did."""
+        """One row per driven edge: ``edge``, the ``first_round`` that used it, and ``visits``, the number of rounds."""
         paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
         return paths.groupby("edge")["round"].agg(first_round="min", visits="count").reset_index().astype(int)
 
@@ -214,7 +209,7 @@ def run(
     net: RoadNetwork,
     start: int | str,
     end: int | str,
-    policy: str | tuple[str, Rule | Optimism] = "gp-ts",
+    policy: str | tuple[str, Rule | OptimisticRule] = "gp-ts",
     *,
     horizon: int = 500,
     rng: Rng = None,
@@ -347,7 +342,10 @@ def run(
 def _stored_round(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the stored arms and values of this round, in place of the chosen ones; raise unless they are a path."""
+    """Return the arms and values that a checkpoint has of the current round, shape (k,); raise unless they are a path.
+
+    A warning is issued if these are not the arms that the agent has picked now (``picks``).
+    """
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -365,7 +363,7 @@ def _stored_round(
 
 
 def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
-    """Return the agent's regression at the start: one that knows only the prior, or a copy of ``known``."""
+    """Return the regression with which an agent starts: a new one from the prior, or a copy of ``known``."""
     # the memo keeps the prior shared instead of copied, which may be gigabytes
     model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
     if isinstance(model, SparseGP):
@@ -374,21 +372,19 @@ def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: 
 
 
 def new_regression(kind: str, prior: Prior) -> Regression:
-    """Return a new regression of the kind that a policy names, with the given prior."""
+    """Return a new regression with the given prior; ``kind`` is a key of `REGRESSIONS`."""
     return (LARGE_REGRESSIONS if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
 
 
-def parse_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
-    """Return the name of a policy, its regression (a key of ``REGRESSIONS``) and its rule; raise if it is invalid."""
+def parse_policy(policy: str | tuple[str, Rule | OptimisticRule]) -> tuple[str, str, Rule | OptimisticRule]:
+    """Return the name of a policy, its regression (a key of `REGRESSIONS`) and its rule; raise if it is invalid."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     is_pair = isinstance(policy, tuple) and len(policy) == 2
     if not (is_pair and (isinstance(policy[1], Thompson) or callable(getattr(policy[1], "beta", None)))):
         names = ", ".join(map(repr, POLICIES))
-        raise InputError(
-            f"`policy` must be one of {names}, or a tuple of a regression and a rule object, such as ("
-            f"'gp', BayesUCB()); got {policy!r}."
-        )
+        pair = "a tuple of a regression and a rule object, such as ('gp', BayesUCB())"
+        raise InputError(f"`policy` must be one of {names}, or {pair}; got {policy!r}.")
     regression, rule = policy
     _validate.choice(regression, "policy[0]", REGRESSIONS)
     return f"{regression}, {rule}", regression, rule
@@ -405,13 +401,13 @@ def _description(
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return a dict of plain values that identifies a run, which its checkpoint must match."""
+    """Return the arguments of a run as a dict of plain values, which its checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
     if regression is not None:
         options = {key: value for key, value in vars(regression).items() if isinstance(value, (int, float))}
         own["regression"] = {key: value for key, value in options.items() if key[0] != "_"}
-        own["posterior"] = summary(*regression.predict())  # tells apart what they have learned
+        own["posterior"] = summary(*regression.predict())  # what it has learned
     if expected is not None:
         expected = _validate.real_array(expected, "expected", (prior.n_arms,))
     return {

@@ -67,7 +67,7 @@ Oracle: TypeAlias = Callable[[FloatArray, Any], IntArray]
 
 
 def play(agent: Any, environment: Any, oracle: Oracle, horizon: int) -> Iterator[Round]:
-    """Yield the rounds of Algorithm 1, each after the agent has been updated; the caller may stop at any round.
+    """Yield the rounds of a combinatorial semi-bandit, each after the agent has learned from it.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class ShortestPath:
 
 
 def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
-    """Return the mean of max(0, X) for Gaussian X of this mean and standard deviation (at least 0), elementwise.
+    """Return the mean of max(0, X) for Gaussian X of the given mean and standard deviation (at least 0), elementwise.
 
     Examples
     --------
@@ -165,10 +165,8 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
 class UCB:
     """GP-UCB: the index (score) of an arm is its optimistic value, μ - √β_t σ for costs, μ + √β_t σ for rewards.
 
-    ``β_t = factor · 2 log(|A| t² / √(2π))`` in round t with ``|A|`` base arms, or 0 if this is negative, as in Theorem
-    3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
-
-    ``factor`` is 1 in Theorem 3.1; the paper also tries 0.5.
+    ``β_t = factor · 2 log(|A| t² / √(2π))`` in round t with ``|A|`` base arms, or 0 if this is negative. ``factor`` is
+    1 in Theorem 3.1 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", which also tries 0.5.
 
     Examples
     --------
@@ -235,7 +233,7 @@ class Thompson:
     joint: bool = False
 
 
-class Optimism(Protocol):
+class OptimisticRule(Protocol):
     """Any rule with a method ``beta``: the index of an arm is μ - √β_t σ for costs, μ + √β_t σ for rewards."""
 
     def beta(self, t: ArrayLike, n_arms: int, /) -> FloatArray:
@@ -246,7 +244,7 @@ Rule: TypeAlias = UCB | BayesUCB | Thompson
 
 
 class Agent:
-    """An agent of `play`: a regression that learns, and a rule that computes a score per arm from its posterior.
+    """Agent for `play`: a regression that learns, and a rule that computes a score per arm from its posterior.
 
     Parameters
     ----------
@@ -276,7 +274,7 @@ class Agent:
     def __init__(
         self,
         regression: Regression,
-        rule: Rule | Optimism,
+        rule: Rule | OptimisticRule,
         *,
         sense: str = "max",
         rectify: bool = False,
@@ -286,26 +284,19 @@ class Agent:
         if not (isinstance(rule, Thompson) or hasattr(rule, "beta")):
             raise InputError(f"`rule` must be UCB, BayesUCB, Thompson or an object with a method `beta`; got {rule!r}.")
         if rule == Thompson(joint=True) and not hasattr(regression, "sample"):
-            got = type(regression).__name__
-            raise InputError(
-                f"Joint samples need a regression with a method `sample`; {got} has none. "
-                "Use ExactGP, or Thompson(joint=False)."
-            )
+            wanted = f"a regression with a method `sample`; {type(regression).__name__} has none"
+            raise InputError(f"Joint samples need {wanted}. Use ExactGP, or Thompson(joint=False).")
         self.regression: Any = regression  # Any, because only some regressions have a method `sample`
         self.rule, self.rectify = rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
         if (rectify and sense == "max") or (shift is not None and not rectify):
-            raise InputError(
-                f"`shift` needs rectify=True, and that needs sense='min'; got rectify={rectify}, sense={sense!r}."
-            )
+            got = f"got rectify={rectify}, sense={sense!r}"
+            raise InputError(f"`shift` needs rectify=True, and that needs sense='min'; {got}.")
         self._shift = _validate.one_each(0.0 if shift is None else shift, "shift", regression.n_arms)
         self.rng = _validate.generator(rng)
 
     def indices(self, t: int, arms: IntArray) -> FloatArray:
-        """Return the index (score) of each of the given arms in round t, in the unit of the arms' values.
-
-        The oracle prefers large indices if values are rewards and small ones if they are costs.
-        """
+        """Return the index (score) of each of k arms in round t, shape (k,), in the unit of the arms' values."""
         if self.rule == Thompson(joint=True):
             values = self.regression.sample(arms, self.rng)
         else:

@@ -33,13 +33,13 @@ from ..roads.energy import edge_energy, unit_variance
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
-SPREAD = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
+SD_RATIO = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
 PRODUCT_SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
 MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
-WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
-CONTEXT_WAVES = 1024  # random features of k_f'
+PRODUCT_FEATURES = 128  # random features of k_G k_f in a draw, each with a draw of the graph process of its own
+CONTEXT_FEATURES = 1024  # random features of k_f'
 JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a covariance may be numerically singular
 
 
@@ -47,8 +47,8 @@ JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a cova
 class Prior:
     """Mean and covariance of the arms' expected values, and the noise of an observation.
 
-    Raise InputError if shapes do not match, a number is not finite, or the covariance is not symmetric or has a
-    negative entry on its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
+    Raise InputError if a value is invalid or the covariance is not symmetric. Whether it is positive semi-definite is
+    checked only when `factor` is computed.
 
     Parameters
     ----------
@@ -85,9 +85,7 @@ class Prior:
         if not np.isfinite(forth).all() or (diagonal < 0).any():
             raise InputError("`covariance` must be finite, with no negative value on its diagonal.")
         if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):  # 1e-300 accepts a covariance of zeros
-            raise InputError(
-                "`covariance` must be symmetric. To remove rounding errors, average it with its transpose."
-            )
+            raise InputError("`covariance` must be symmetric. Against rounding errors, average it with its transpose.")
         noise_variance = _validate.positive_number(self.noise_variance, "noise_variance")
         vars(self).update(mean=mean, covariance=covariance, noise_variance=noise_variance)
 
@@ -116,17 +114,17 @@ class Prior:
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
     def __repr__(self) -> str:
-        deviation, noise = np.sqrt(self.variance).mean(), np.sqrt(self.noise_variance)
-        return (
-            f"<{type(self).__name__}: {self.n_arms} arms, mean standard deviation {deviation:.3g}, noise {noise:.3g}>"
+        deviations = (
+            f"mean standard deviation {np.sqrt(self.variance).mean():.3g}, noise {self.noise_variance**0.5:.3g}"
         )
+        return f"<{type(self).__name__}: {self.n_arms} arms, {deviations}>"
 
 
 class LazyPrior(Prior):
-    """Prior whose covariance is not stored.
+    """Prior that computes covariances when they are needed, as for networks whose covariance does not fit into memory.
 
     Rows and variances equal those of the dense `Prior` up to rounding. Draws have its mean and covariance, and are
-    nearly Gaussian. ``covariance`` and ``factor`` are computed when used, if they fit into memory.
+    nearly Gaussian.
     """
 
     kernel: ContextKernel
@@ -159,7 +157,7 @@ class LazyPrior(Prior):
         return found
 
     def within(self, arms: IntArray) -> FloatArray:
-        """Return the covariances of k arms that lie together, (k, k), with k_G approximated by `GraphMatern.within`."""
+        """Return the covariances between k neighbouring arms, (k, k), with k_G approximated by `GraphMatern.within`."""
         edges, place = np.unique(arms % self.graph.n_edges, return_inverse=True)
         X = self.kernel.contexts[arms]
         return self.kernel.combine_kernels(self.graph.within(edges)[np.ix_(place, place)], X, X)
@@ -170,7 +168,7 @@ class LazyPrior(Prior):
         if (size := 8e-9 * self.n_arms**2) > MEMORY_LIMIT_GB:
             raise InputError(
                 f"The covariance of {self.n_arms} arms would take {size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are "
-                "allowed. Use `rows` and `variance`, or part of the network (`subset`)."
+                "allowed. Use `rows` and `variance`, or a smaller network."
             )
         covariance = self.rows(np.arange(self.n_arms))
         return (covariance + covariance.T) / 2  # rows are solved one by one and differ by rounding errors
@@ -181,18 +179,18 @@ class LazyPrior(Prior):
         on_graph, additive = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
         hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
         for column in draws.T:
-            for start in range(0, WAVES, BLOCK):
-                heights = np.tile(self.graph.draw(min(BLOCK, WAVES - start), rng), (hours, 1))
-                waves = _waves(kernel.contexts / kernel.lengthscales[0], heights.shape[1], rng)
-                column += np.sqrt(on_graph / WAVES) * np.einsum("ij,ij->i", waves, heights)
-            for _ in range(0, CONTEXT_WAVES, BLOCK):
-                waves = _waves(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
-                column += np.sqrt(additive / CONTEXT_WAVES) * (waves @ rng.standard_normal(BLOCK))
+            for start in range(0, PRODUCT_FEATURES, BLOCK):
+                heights = np.tile(self.graph.draw(min(BLOCK, PRODUCT_FEATURES - start), rng), (hours, 1))
+                waves = _random_features(kernel.contexts / kernel.lengthscales[0], heights.shape[1], rng)
+                column += np.sqrt(on_graph / PRODUCT_FEATURES) * np.einsum("ij,ij->i", waves, heights)
+            for _ in range(0, CONTEXT_FEATURES, BLOCK):
+                waves = _random_features(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
+                column += np.sqrt(additive / CONTEXT_FEATURES) * (waves @ rng.standard_normal(BLOCK))
         return draws
 
 
-def _waves(contexts: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return random features whose products have the Matérn 5/2 kernel as their mean, shape (n, count)."""
+def _random_features(contexts: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Return random features of n contexts, (n, count), whose products have the Matérn 5/2 kernel as their mean."""
     # frequencies of Matérn 5/2 have a Student distribution with 5 degrees of freedom
     frequencies = rng.standard_normal((count, contexts.shape[1])) / np.sqrt(rng.chisquare(5, (count, 1)) / 5)
     return np.sqrt(2) * np.cos(contexts @ frequencies.T + rng.uniform(0, 2 * np.pi, count))
@@ -253,8 +251,7 @@ def navigation_prior(
     if size > MEMORY_LIMIT_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
-            f"{size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are allowed. Leave out `lazy`, or use part of the network "
-            "(`subset`)."
+            f"{size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are allowed. Leave out `lazy`, or use a smaller network."
         )
     speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
@@ -271,7 +268,7 @@ def navigation_prior(
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
         on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))
-    kernel = ContextKernel(contexts, on_graph, SPREAD**2 * scale, PRODUCT_SHARE, (scale_of_k_f, scale_of_k_f))
+    kernel = ContextKernel(contexts, on_graph, SD_RATIO**2 * scale, PRODUCT_SHARE, (scale_of_k_f, scale_of_k_f))
     noise_variance = noise_sd**2 * scale
     if lazy:
         return LazyPrior(mean, noise_variance, kernel)

@@ -1,4 +1,4 @@
-"""Base class of all regressions, and `IndependentArms` (Åkerblom, Chen and Haghir Chehreghani 2023)."""
+"""Base class of the regressions of bandits, and `IndependentArms` (Åkerblom, Chen and Haghir Chehreghani 2023)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from .prior import Prior
 
 
 class Regression:
-    """Base of the regressions: a posterior over the expected values of ``n_arms`` base arms, from a `Prior`."""
+    """Base class of models that learn the expected values of ``n_arms`` base arms from observations and a `Prior`."""
 
     def __init__(self, prior: Prior) -> None:
         self.prior, self.n_arms = prior, prior.n_arms

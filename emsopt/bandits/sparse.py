@@ -33,11 +33,11 @@ from .prior import Prior
 from .regression import Regression, sum_by_arm
 
 JITTER = 1e-10
-INDUCING = 1000  # M, maximum number of inducing points: that of the paper
+INDUCING_POINTS = 1000  # M, maximum number of inducing points: that of the paper
 
 
 class SparseGP(Regression):
-    """Sparse variational Gaussian process over arms.
+    """Gaussian process over arms, approximated by the values at inducing points (sparse variational inference).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SparseGP(Regression):
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
-        self.inducing = INDUCING
+        self.inducing = INDUCING_POINTS
         self.batch = _validate.whole_number(batch, "batch")
         self.rate = _validate.positive_number(rate, "rate")
         self.steps = _validate.whole_number(steps, "steps")
@@ -105,10 +105,8 @@ class SparseGP(Regression):
         return self._solution
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        self._observed_arms, self._values = (
-            np.concatenate([self._observed_arms, arms]),
-            np.concatenate([self._values, values]),
-        )
+        self._observed_arms = np.concatenate([self._observed_arms, arms])
+        self._values = np.concatenate([self._values, values])
         self._visits += np.bincount(arms, minlength=self.n_arms)
         if self._contexts is not None:
             self._move_points()
@@ -118,8 +116,7 @@ class SparseGP(Regression):
     def elbo(self) -> float:
         """Return the evidence lower bound of all observations, nats (line 5 of Algorithm 3, all in one batch).
 
-        It equals the log likelihood of the observations under the prior, its upper bound, if the inducing points
-        include all observed arms and q(u) has converged.
+        Its upper bound is the log likelihood of the observations under the prior.
         """
         if not len(self._observed_arms):
             return 0.0
@@ -134,7 +131,7 @@ class SparseGP(Regression):
         return float(-0.5 * (missed.sum() / noise + len(missed) * np.log(2 * np.pi * noise) + divergence))
 
     def step(self, count: int = 1) -> None:
-        """Make ``count`` further steps of natural gradient descent, each on a new batch of the observations so far."""
+        """Make ``count`` steps of natural gradient descent, each on a new batch of the observations so far."""
         arms, values, total = self._observed_arms, self._values, len(self._observed_arms)
         kernel = self.prior.kernel if self.context_rate else None
         first = second = np.zeros(1)  # Adam starts anew in each round
@@ -153,9 +150,8 @@ class SparseGP(Regression):
             if kernel is not None and gradient is not None:
                 first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
                 root = np.sqrt(second / (1 - 0.999**number))  # Adam's moments start at 0, and this removes that bias
-                self._move_points(
-                    self._current_contexts(kernel) + self.context_rate * first / (1 - 0.9**number) / (root + 1e-8)
-                )
+                move = self.context_rate * first / (1 - 0.9**number) / (root + 1e-8)
+                self._move_points(self._current_contexts(kernel) + move)
         self._solution = None
 
     def _current_contexts(self, kernel: ContextKernel) -> FloatArray:
@@ -179,7 +175,10 @@ class SparseGP(Regression):
     def _context_gradient(
         self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the evidence lower bound by the inducing contexts, (M, d), via K_ZX and L."""
+        """Return the gradient of the evidence lower bound by the contexts of the inducing points, shape (M, d).
+
+        ``arms``, ``counts`` and ``sums`` describe a batch of observations, as `sum_by_arm` returns them.
+        """
         at = self._current_contexts(kernel)
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)
@@ -187,9 +186,8 @@ class SparseGP(Regression):
         # slopes of the expected log likelihood by A, pulled back to K_ZX by L⁻ᵀ
         left = sums - counts * (self.prior.mean[arms] + mean @ across)
         spread = (cho_solve(precision, across) - across) * counts
-        slopes = solve_triangular(
-            self._factor, (np.outer(mean, left) - spread) / self.prior.noise_variance, lower=True, trans=1
-        )
+        slopes = (np.outer(mean, left) - spread) / self.prior.noise_variance
+        slopes = solve_triangular(self._factor, slopes, lower=True, trans=1)
         # reverse mode of the Cholesky factorisation: the slope by L becomes one by K_ZZ
         inner = np.tril(self._factor.T @ np.tril(-slopes @ across.T))
         inner[np.diag_indices(len(at))] /= 2
@@ -201,10 +199,8 @@ class SparseGP(Regression):
     def _choose_points(self, arms: IntArray) -> None:
         """Make the most observed arms the inducing points. In a tie, existing inducing points take precedence."""
         candidates = np.concatenate([self._points, np.setdiff1d(arms, self._points)])
-        # stable: existing points come first in a tie
         most_observed = np.argsort(-self._visits[candidates], kind="stable")[: self.inducing]
-        # keeps the order of the existing points, to which Λ and λ refer
-        candidates = candidates[np.sort(most_observed)]
+        candidates = candidates[np.sort(most_observed)]  # existing points keep the order to which Λ and λ refer
         stays = np.isin(self._points, candidates)
         if not stays.all():
             self._integrate_out(stays)

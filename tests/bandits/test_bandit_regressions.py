@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from emsopt import bandits
 from emsopt.bandits import exact
-from emsopt.bandits.districts import districts
+from emsopt.bandits.districts import partition_graph
 from emsopt.bandits.regression import sum_by_arm
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
@@ -322,11 +322,11 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
 
 def test_districts_lie_together():
     net = one_way_streets(grid_roads(20, 20), 0.3, 0)
-    labels = districts(incidence_laplacian(net.lengths, net.connections), 100)
+    labels = partition_graph(incidence_laplacian(net.lengths, net.connections), 100)
     assert 50 <= np.bincount(labels).min() <= np.bincount(labels).max() <= 100
     a, b = net.connections.T
     assert (labels[a] != labels[b]).mean() < 0.25, "most turns stay within a district"
-    parts = districts(incidence_laplacian(np.ones(7), [[0, 1], [2, 3]]), 2)  # a graph in pieces
+    parts = partition_graph(incidence_laplacian(np.ones(7), [[0, 1], [2, 3]]), 2)  # a graph in pieces
     assert (np.bincount(parts).max(), len(parts)) == (2, 7)
 
 

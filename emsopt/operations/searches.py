@@ -61,14 +61,7 @@ class OperationsObjective(Objective):
     True
     """
 
-    def __init__(
-        self,
-        system: System,
-        units: int | DeploymentSpace,
-        *,
-        rng: Any = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, system: System, units: int | DeploymentSpace, *, rng: Any = None, **options: Any) -> None:
         _validate.instance(system, "system", System, "emsopt.operations.System")
         super().__init__(system.city, units, "simulation")
         self.system, self.metric, self.label = system, "late", "share of late calls"

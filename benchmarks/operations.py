@@ -347,7 +347,7 @@ def with_load(system, load):
 def medians(system, units):
     """Return the sites from which k free units would come late to fewest of the calls, for k = 1 to ``units``."""
     city, table = system.city, []
-    late = eo.City(city.arrival_rates, operations.searches.late_from_home(system), turnout_times=0, service_times=1)
+    late = eo.City(city.arrival_rates, operations.searches.late_shares(system), turnout_times=0, service_times=1)
     for k in range(1, units + 1):
         found = eo.evaluators.p_median(late, min(k, city.n_sites)).sites
         table.append([*found, *[found[0]] * (k - len(found))])

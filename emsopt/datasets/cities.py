@@ -76,7 +76,7 @@ def load_st_paul(version: str = "embedded") -> City:
 
 
 def _read_packaged(folder: str) -> City:
-    """Load a city from a folder of the package as `City.load` does, without the slow import of pandas."""
+    """Load a city from a folder of the package's data as `City.load` does, without the slow import of pandas."""
     from .._files.geography import read_shapes
 
     path = locate.package_file(folder)
@@ -101,7 +101,7 @@ def _read_packaged(folder: str) -> City:
 
 
 def _with_published_demand(city: City) -> City:
-    """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
+    """Return St. Paul with the demand that the papers' authors published, and census tracts if their file is found."""
     from .._files.geography import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
@@ -255,18 +255,10 @@ def load_auckland() -> tuple[System, IntArray]:
         Priority("medium", 0.245, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED),
         Priority("low", 0.185, 20, DELAY_MIN, mode=1, on_scene=on_scene, transport=TRANSPORTED),
     ]
-    system = System(
-        city,
-        minutes,
-        len(hospitals),
-        priorities=priorities,
-        handover=Duration(HANDOVER_MIN),
-        hospital_locations=where[hospitals],
-    )
+    options = {"handover": Duration(HANDOVER_MIN), "hospital_locations": where[hospitals]}
+    system = System(city, minutes, len(hospitals), priorities=priorities, **options)
     return system, np.array(STATIONS_OF_UNITS) - 1  # JEMSS counts from 1
 
-
-# -- road networks -------------------------------------------------------------------------------------------------
 
 ROADS_SOURCE = "https://raw.githubusercontent.com/lcodeca/"
 LUST = f"{ROADS_SOURCE}LuSTScenario/5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6/scenario/lust.net.xml"
@@ -290,11 +282,8 @@ paper's four ids do not exist there, so these are routes of similar extent: A fr
 Roquebrune, B from the port of Monaco up to La Turbie. Auckland: from the stations St John Western (A) and North Shore
 (B) to Middlemore Hospital.
 
->>> import emsopt as eo
->>> net = eo.datasets.load_roads("monaco")
->>> start, end = eo.datasets.ROUTES["monaco"]["A"]
->>> len(net.shortest_path(net.lengths, start, end)) > 10
-True
+>>> ROUTES["monaco"]["A"]
+('125974224#0', '157294578#3')
 """
 
 

@@ -11,8 +11,6 @@ from ..errors._validate import choice, finite_number
 def check_answer(exercise: str, answer: float | None) -> str:
     """Return "Right." if the answer to an exercise of the notebooks is correct, else a hint.
 
-    The package holds digests of rounded answers, which ``data/build_exercises.py`` makes, and not the answers.
-
     Parameters
     ----------
     exercise : str

@@ -1,4 +1,4 @@
-"""Logs of calls with stations: a fictitious town, a real city, and templates for your own files."""
+"""Call logs with their stations: of a fictitious town and of a real city; and templates for your own files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -63,7 +63,7 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
 
 
 def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
-    """Return ``n`` hex colours evenly spaced along a ramp, which is a sequence of hex colours to interpolate."""
+    """Return ``n`` hex colours, evenly spaced along a sequence ``ramp`` of hex colours that is interpolated."""
     stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
     places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])  # one class: the middle
     channels = np.column_stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T])
@@ -71,7 +71,7 @@ def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
 
 
 def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
-    """Return a colour scale: class limits ("edges"), their "colours", the colour of "missing" values.
+    """Return a colour scale as a dict: class limits "edges", "colours" of the classes, the colour of "missing" values.
 
     "below" and "above" say whether some finite values lie outside all classes.
     """
@@ -86,7 +86,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
 
 
 def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
-    """Return the limits of colour classes: even within ``limits``, by default six with about equally many values.
+    """Return the limits of colour classes: evenly spaced in ``limits``, by default six with about equally many values.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
     """
@@ -171,14 +171,14 @@ def line_thinness(city: City) -> float:
 
 
 def stations(city: City) -> tuple[IntArray, FloatArray]:
-    """Group sites at one location into places; return the place of each site, (N,), and their locations, (K, 2)."""
+    """Return the index of the distinct location of each site, shape (N,), and these locations, shape (K, 2)."""
     points = list(map(tuple, np.round(np.asarray(city.site_locations), 6)))  # rounding makes no new place
     number = {point: k for k, point in enumerate(dict.fromkeys(points))}
     return np.array([number[point] for point in points]), np.array(list(number))
 
 
 def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
-    """Add up the units at each of the K places, which are groups of sites at one location (see `stations`).
+    """Add up units and answered calls by place; the K places are the distinct locations of sites (see `stations`).
 
     Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
     answered calls that each place answers, (K, M).
@@ -191,8 +191,8 @@ def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray
 
 
 def pairs_to_draw(fractions: FloatArray) -> IntArray:
-    """Return the pairs (place, atom) that a map joins by a line, shape (L, 2): those with a share of at least 2 %.
+    """Return the pairs (place, atom) to join by a line, shape (L, 2): those in which the place answers 2 % or more.
 
-    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer, from `sum_by_place`.
+    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer.
     """
     return np.argwhere(fractions >= LEAST_SHARE)

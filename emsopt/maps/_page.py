@@ -1,4 +1,4 @@
-"""`Page`, a self-contained HTML page with a map of any kind, and the script of live maps.
+"""`Page`, a self-contained HTML page with an interactive map, and the script of live maps.
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
 (`vendor`) into ``pages/page.html``; `widget_script` puts those of `KINDS` into the script of `live.LiveMap`. A page
@@ -57,14 +57,14 @@ class Page:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the page draws: ``scene`` and ``views`` together."""
+        """All data that the page draws: the keys of ``scene``, and ``views``."""
         return self.scene | {"views": self.views}
 
     @property
     def html(self) -> str:
-        """The self-contained page as text."""
+        """The page as HTML text, with everything that it needs."""
         texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}  # names come from users' files
-        return PLACEHOLDER.sub(lambda place: texts[place[1]], _frame(self.kind))
+        return PLACEHOLDER.sub(lambda place: texts[place[1]], _page_template(self.kind))
 
     def _repr_html_(self) -> str:
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # enough inside an attribute
@@ -72,15 +72,12 @@ class Page:
         return f'<iframe srcdoc="{page}" title="Map: {escape(self.scene["title"])}" style="{style}"></iframe>'
 
     def save(self, path: PathLike) -> Path:
-        """Write the page to ``path`` and return the path.
-
-        Raise InputError or WriteError if the file cannot be written; an existing one is then left unchanged.
-        """
+        """Write the page to ``path`` and return the path; if that fails, an existing file is left unchanged."""
         return atomic.write_file(path, self.html)
 
 
 def json_text(data: Any) -> str:
-    """Return JSON that is safe inside a script element, because no character can end the element."""
+    """Return data as JSON that is safe inside an HTML script element, because no character can end the element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)  # NaN is not JSON
     return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -94,10 +91,10 @@ def delta_encode(line: ArrayLike, scale: int) -> list[int]:
     return np.diff(points, axis=0, prepend=0).ravel().tolist()  # small steps take fewer digits than coordinates
 
 
-@cache  # the same for all widgets
+@cache
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws the maps of `KINDS`."""
-    return _fill_constants(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
+    return _fill_constants(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _read_page_file("live.js"))
 
 
 @cache
@@ -112,30 +109,30 @@ def style_sheet() -> str:
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
     leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
-    return _fill_constants(f"{leaflet}\n{_text('maps.css')}")
+    return _fill_constants(f"{leaflet}\n{_read_page_file('maps.css')}")
 
 
 @cache
-def _frame(kind: str) -> str:
-    """Return a page in which only title and data are still placeholders."""
+def _page_template(kind: str) -> str:
+    """Return the HTML of a page for maps of a kind, with placeholders for its title and data."""
     texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*EXTRA_SCRIPTS.get(kind, (kind,)))}', "KIND": kind}
-    page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
+    page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _read_page_file("page.html"))
     return _fill_constants(page)
 
 
 def _script(*kinds: str) -> str:
-    """Return Leaflet as the constant L, for any module loader, and the functions that draw these kinds."""
+    """Return JavaScript: Leaflet as the constant L, and the functions that draw maps of some kinds."""
     leaflet = (FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
     leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)  # the source map is not in the package
-    own = "".join(_text(f"{name}.js") for name in ("common", *kinds))
+    own = "".join(_read_page_file(f"{name}.js") for name in ("common", *kinds))
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 
 
 def _fill_constants(text: str) -> str:
-    """Return a text with the placeholders of ``CONSTANTS`` replaced; other placeholders stay."""
+    """Return a text in which the placeholders named in ``CONSTANTS`` are replaced by their values."""
     return PLACEHOLDER.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 
 
-def _text(name: str) -> str:
-    """Return the text of a file in ``pages``."""
+def _read_page_file(name: str) -> str:
+    """Return the text of a file in the folder ``pages``."""
     return (FOLDER / "pages" / name).read_text("utf-8")

@@ -89,7 +89,7 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A `Page` with a map of deployments, and the arguments of `deployment_map` that ``updated`` needs."""
+    """A `Page` with a map of deployments that `deployment_map` drew, from which maps of other results can be made."""
 
     city: City
     value: Value
@@ -97,7 +97,7 @@ class DeploymentMap(Page):
     hours_a_year: float
 
     def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
-        """Return the map with other evaluations; ``city`` is the city that they are of, by default the same."""
+        """Return a map of other evaluations with the same settings; ``city`` is their city, by default the same."""
         city = self.city if city is None else city
         named = _colours.named_evaluations(city, evaluation)
         views = _views(city, named, self.value, self.limits, self.hours_a_year)
@@ -110,7 +110,7 @@ class DeploymentMap(Page):
 def _views(
     city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
 ) -> list[dict[str, Any]]:
-    """Return one view per evaluation, or of the demand if there is none, and the view of a difference if any."""
+    """Return one view per evaluation, or of the demand if there is none, and perhaps one of a difference."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
@@ -124,7 +124,7 @@ def _views(
 
 
 def city_data(city: City) -> dict[str, Any]:
-    """Return what a page draws of a city whatever the deployment: its bounds, places and atoms."""
+    """Return the data of a city that every page of it needs: bounds, places of sites, and atoms."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
     spots = lat_lon(places * scale, digits)
@@ -144,7 +144,7 @@ def city_data(city: City) -> dict[str, Any]:
 
 
 def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
-    """Return the lines of a road network's edges, encoded; a street with two directions has one."""
+    """Return the lines of a road network in the encoding of pages; the two directions of a street have one line."""
     _validate.instance(roads, "roads", RoadNetwork, "emsopt.RoadNetwork")
     if roads.polylines is None or roads.geographic != city.geographic:
         system = "longitude and latitude" if city.geographic else "metres on a plane, as the city has kilometres"
@@ -158,13 +158,13 @@ def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
 
 
 def place_names(city: City) -> list[str]:
-    """Return a name for each place of `emsopt.maps._colours.stations`."""
+    """Return one name for each distinct location of the city's sites (see `emsopt.maps._colours.stations`)."""
     which, places = _colours.stations(city)
     return [place_name(np.array(city.site_names)[which == k].tolist()) for k in range(len(places))]
 
 
 def place_name(names: Sequence[str]) -> str:
-    """Return one name for the sites at a place: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)".
+    """Return a common name of the sites at one location, as "Station 8" for "Station 8 (unit 1)", "Station 8 (unit 2)".
 
     If the names differ before the bracket, it is the shortest name if all others begin with it, else all names joined
     by " / ".
@@ -177,7 +177,7 @@ def place_name(names: Sequence[str]) -> str:
 
 
 def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading, edges: FloatArray) -> dict[str, Any]:
-    """Return the view of one deployment: shading, stations and lines; without an evaluation, only the shading."""
+    """Return the data of the map of one deployment: shading, stations, lines; without an evaluation, the shading."""
     values, label, unit = shaded
     view: dict[str, Any] = {
         "name": name,
@@ -208,7 +208,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
 def _difference(
     city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shading], hours: float
 ) -> dict[str, Any]:
-    """Return the view in which atoms are shaded by the value of the first deployment minus that of the second."""
+    """Return the data of a map in which atoms are shaded by the first deployment's value minus the second's."""
     (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
     sizes = np.abs(values[np.isfinite(values)])
@@ -235,7 +235,7 @@ def _difference(
 
 
 def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
-    """Return the markers of the places that have units in one of two deployments."""
+    """Return the markers of the places that have units in at least one of two deployments."""
     (first, second), units = named, []
     counts, before = (_colours.sum_by_place(city, evaluation)[1].tolist() for evaluation in named.values())
     for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
@@ -262,7 +262,7 @@ def _summary(evaluation: Evaluation) -> str:
 
 
 def _column(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
-    """Return a quantity as the page lists it: label, unit, digits to show, and the value of every atom."""
+    """Return a quantity in the form that a page reads: label, unit, digits to show, and the value of every atom."""
     return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _numbers(values, 4)}
 
 
@@ -287,7 +287,7 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
 
 
 def outlines(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
-    """Return GeoJSON geometries without heights, with coordinates multiplied by ``scale`` and rounded."""
+    """Return GeoJSON geometries with coordinates multiplied by ``scale`` and rounded, without heights."""
 
     def rounded(node: Any) -> Any:
         if _validate.is_real(node[0]):

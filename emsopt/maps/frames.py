@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
     """Return one row per atom: name and calls per hour; with an evaluation, also its results for the atom.
 
-    These results include the mean response (min) and the station that answers most of the atom's calls. Geometries are
-    the ``atom_shapes`` of the city if available, else its ``atom_locations``, in longitude and latitude (EPSG:4326), or
-    without a reference system if the city lies on a plane (km). Sites need locations too.
+    Geometries are the ``atom_shapes`` of the city if available, else its ``atom_locations``, in longitude and latitude
+    (EPSG:4326), or without a reference system if the city lies on a plane (km). Sites need locations too.
 
     Examples
     --------
@@ -85,9 +84,8 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     """
     folium = load_extra("folium")
     if not city.geographic:
-        raise InputError(
-            f"folium needs longitude and latitude, but {city.name!r} has plane coordinates. Use deployment_map."
-        )
+        lacking = f"{city.name!r} has plane coordinates"
+        raise InputError(f"folium needs longitude and latitude, but {lacking}. Use deployment_map.")
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
     edges = colour_limits(minutes.to_numpy())

@@ -6,6 +6,7 @@ view stay as the reader left them when results change.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,17 @@ from traitlets import Dict, List, Unicode
 
 from ..errors import InputError, MissingDependencyError
 from . import _colours
-from ._page import style_sheet, widget_script
-from .deployments import DeploymentMap
+from ._page import Page, style_sheet, widget_script
+from .deployments import DeploymentMap, Evaluations
 
 try:
     from anywidget import AnyWidget
 except ImportError as error:
     raise MissingDependencyError("a live map needs the package anywidget: pip install 'emsopt[notebooks]'.") from error
 
-from collections.abc import Callable
-
-from ._page import Page
-from .deployments import Evaluations
-
 
 class LiveMap(AnyWidget):
-    """Widget of a notebook with a map that can be redrawn and whose stations can be clicked.
+    """Notebook widget with a map that can be redrawn and whose stations can be clicked.
 
     Parameters
     ----------
@@ -73,7 +69,7 @@ class LiveMap(AnyWidget):
         self.on_msg(lambda _, message, __: self.press(message["place"]))  # a message holds a click only
 
     def draw(self, page: Page) -> None:
-        """Show another map; only differences from the present one are sent to the browser."""
+        """Show a map in place of the present one; only what differs is sent to the browser."""
         with self.hold_sync():  # one message, or the browser would draw twice
             if self.layout.height is None:
                 self.layout.height = f"{page.height}px"
@@ -84,15 +80,15 @@ class LiveMap(AnyWidget):
         self.page = page
 
     def hide(self) -> None:
-        """Hide a map that is out of date until the next one is drawn."""
+        """Hide the map, as when it is out of date, until the next one is drawn."""
         self.layout.visibility = "hidden"  # not removed: zoom and layers stay
 
     def update(self, evaluation: Evaluations) -> None:
-        """Show other evaluations on a map of deployments, of the same city or of the city under another load."""
+        """Show other evaluations of the same city on the map of deployments."""
         self.draw(self._deployments().updated(evaluation))
 
     def press(self, place: int) -> None:
-        """Pass a click on the station of a place, an index of ``scene["city"]["places"]``, on to ``clicked``."""
+        """Call ``clicked`` as after a click on the station at a place, an index of ``scene["city"]["places"]``."""
         which, _ = _colours.stations(self._deployments().city)
         if self.clicked is not None:
             self.clicked(np.flatnonzero(which == place).tolist())

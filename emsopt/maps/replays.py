@@ -89,7 +89,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
 
 
 def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
-    """Return the page of the drives that a simulation recorded between two times (min)."""
+    """Return the page of a simulation's recorded drives between minutes ``begin`` and ``end``."""
     city, trace, locations = played.system.city, played.trace, played.system.hospital_locations
     if trace is None or not ((trace["leave"] < end) & (trace["until"] > begin)).any():
         raise InputError(
@@ -144,10 +144,10 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
 
 
 def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
-    """Return the scene, the places of calls, the station of each unit, (p,), and columns of calls, (K,) each.
+    """Return the scene, the points of calls, the station of each unit, (p,), and columns of calls, (K,) each.
 
-    The columns are the minute of dispatch, the place, the unit, and the minutes from dispatch until the unit leaves,
-    arrives and is free.
+    The columns are the minute of dispatch, the index of the point, the unit, and the minutes from dispatch until the
+    unit leaves, arrives and is free.
     """
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched

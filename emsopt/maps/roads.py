@@ -109,7 +109,7 @@ def edges_to_mark(
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
-    """Return tables of visits by agent, with edges by index; raise if an edge or the polylines are missing."""
+    """Return the table of visits of each agent, with edges by index; raise if an edge or the polylines are missing."""
     if net.polylines is None:
         raise InputError(
             f"{net.name!r} has no polylines to draw. Read the network from a map, or create the "

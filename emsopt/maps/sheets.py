@@ -36,8 +36,7 @@ def live_sheet(
     """Make a page in which units, demand and threshold can be changed, and which computes the results itself.
 
     The page is one file that works offline, on phones too. It shows the changed deployment beside the first one, finds
-    the best relocation of one unit, and keeps its state in its address. Its results are those of
-    `emsopt.evaluators.approximate_hypercube`, with a note on what they neglect.
+    the best relocation of one unit, and keeps its state in its address.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
 
 
 def _scales(edges: FloatArray) -> list[dict[str, Any]]:
-    """Return two colour scales: that of values, with the given class limits, and that of differences."""
+    """Return two colour scales: one for values, with the given class limits, and one for differences of values."""
     none = np.empty(0)
     around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
     return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

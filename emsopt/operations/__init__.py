@@ -14,15 +14,5 @@ from .simulation import Operations as Operations
 from .simulation import simulate
 from .system import Duration, Priority, System
 
-__all__ = [
-    "Duration",
-    "OperationsObjective",
-    "Policy",
-    "Priority",
-    "System",
-    "best_offsets",
-    "best_table",
-    "compare",
-    "optimal_dispatch",
-    "simulate",
-]
+__all__ = ["Duration", "OperationsObjective", "Policy", "Priority", "System", "best_offsets", "best_table", "compare"]
+__all__ += ["optimal_dispatch", "simulate"]

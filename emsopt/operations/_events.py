@@ -1,4 +1,4 @@
-"""Compiled event loop of an operations simulation: calls, units that become free, and full hours."""
+"""Compiled event loop of `emsopt.operations.simulate`; its events are calls, units that become free, and full hours."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from numba import njit
 
 from ..errors._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import PER_CALL, Rules, duration, minutes_to, start_drive, uniform
+from ._fleet import PER_CALL, PolicyArrays, draw_duration, draw_uniform, minutes_to, start_drive
 
 PER_JOB = 8  # of the numbers of a call, those reserved per unit that it needs
 GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
@@ -19,8 +19,8 @@ QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a flee
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 
 
-class World(NamedTuple):
-    """What compiled code reads of a system with K priorities, R modes and P places; nothing depends on the policy."""
+class SystemArrays(NamedTuple):
+    """A `System` with K priorities, R modes and P places, as numbers and arrays for compiled code."""
 
     rate: float  # calls per minute, as all times of the simulation are minutes
     trips: bool  # whether units drive to hospitals and home; else the hypercube's service times count
@@ -39,7 +39,7 @@ class World(NamedTuple):
     hospital_of: IntArray  # (M,) numbers of places, not of hospitals
 
 
-class Tally(NamedTuple):
+class Counters(NamedTuple):
     """Counters of a simulation, in B batches of calls with K priorities."""
 
     batches: FloatArray  # (B, K, 5) calls, lost, response, late, waited
@@ -53,15 +53,15 @@ class Tally(NamedTuple):
 def _draw_call(
     call: Any, n: int, now: float, seed: int, atoms: FloatArray, guide: IntArray, classes: Any, units: FloatArray
 ) -> int:
-    """Draw the n-th call, which comes now, into its record; return how many units it needs."""
-    share = uniform(seed, n, ATOM)
+    """Draw atom, priority and needs of the n-th call into the record ``call``; return how many units it needs."""
+    share = draw_uniform(seed, n, ATOM)
     j = guide[int(share * len(guide))]
     while atoms[j] <= share:
         j += 1
-    share, k = uniform(seed, n, PRIORITY), 0
+    share, k = draw_uniform(seed, n, PRIORITY), 0
     while classes[k].share <= share:
         k += 1
-    share, needed = uniform(seed, n, UNITS), 1
+    share, needed = draw_uniform(seed, n, UNITS), 1
     while units[k, needed - 1] <= share:
         needed += 1
     call.number, call.time, call.atom, call.priority = n, now, j, k
@@ -73,7 +73,7 @@ def _draw_call(
 def _count_call(
     call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray
 ) -> None:
-    """Add a finished call, late from ``target`` minutes on, to the counters."""
+    """Add a finished call to the counters; it is late if the response took at least ``target`` minutes."""
     counts = batches[batch, call.priority]
     counts[0] += 1
     if call.first == np.inf:
@@ -91,8 +91,8 @@ def _count_call(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _next_free(fleet: Any) -> tuple[int, float]:
-    """Return the busy unit that becomes free next, and when; -1 and infinity if none is busy."""
+def _next_free_unit(fleet: Any) -> tuple[int, float]:
+    """Return the busy unit that becomes free next, and the minute of that; -1 and infinity if none is busy."""
     freed, time = -1, np.inf
     for u in range(len(fleet)):
         if fleet[u].busy and fleet[u].free < time:
@@ -102,7 +102,7 @@ def _next_free(fleet: Any) -> tuple[int, float]:
 
 @njit(cache=True, nogil=True)
 def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
-    """Reset the busy times of units and the counters ``moved`` when the first counted call comes."""
+    """Reset the minutes worked by each unit, and the numbers of moves, when the first counted call comes."""
     for u in range(len(fleet)):
         fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
         fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
@@ -122,7 +122,7 @@ def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def _end_counting(fleet: Any, now: float) -> None:
-    """Add the time that busy units have spent on their present calls when the last counted call is over."""
+    """Add to each busy unit the minutes worked on its present call, when the last counted call is over."""
     for u in range(len(fleet)):
         if fleet[u].busy:
             fleet[u].worked += now - fleet[u].since
@@ -150,8 +150,8 @@ def _free_unit(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row
 
 
 @njit(cache=True, nogil=True)
-def _next_waiting(fleet: Any, waiting: IntArray, head: IntArray, length: IntArray) -> int:
-    """Take the first job from the most urgent queue; return -1 if none waits or no unit is free."""
+def _pop_waiting_job(fleet: Any, waiting: IntArray, head: IntArray, length: IntArray) -> int:
+    """Remove and return the first job of the most urgent queue; return -1 if none waits or no unit is free."""
     for k in range(len(length)):
         if length[k]:
             for u in range(len(fleet)):
@@ -169,9 +169,9 @@ def _unit_to_send(
     fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
     dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
 ) -> int:  # fmt: skip
-    """Return the unit to send, with the lowest score by the dispatch rule; -1 if none can be sent.
+    """Return the unit with the lowest score by the dispatch rule, or -1 if none can be sent.
 
-    ``value`` is what `_fleet.set_cover_values` sets.
+    ``value``, shape (G,), is as `_fleet.fill_coverage_gains` leaves it.
     """
     best, u, N = np.inf, -1, len(sites)
     k, j = call.priority, call.atom
@@ -192,7 +192,7 @@ def _unit_to_send(
                 score += sites[unit.home].turnout
         score += sites[unit.home].offset
         if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-            score = _fleet.sum_cover_values(unit.home, sites, near, value) + 1e-9 * score - IN_TIME_BONUS
+            score = _fleet.sum_coverage_gains(unit.home, sites, near, value) + 1e-9 * score - IN_TIME_BONUS
         if score < best:
             best, u = score, v
     return u
@@ -204,30 +204,30 @@ def _plan_job(
     times: tuple[bool, float, float, float, float], on_the_way: bool, N: int, to_place: FloatArray,
     service: FloatArray, hospital_of: IntArray,
 ) -> tuple[float, float]:  # fmt: skip
-    """Draw the times of a job into a unit's record; return when the unit leaves, and when it arrives at the scene."""
+    """Draw the times of a job into a unit's record; return the minutes of departure and of arrival at the scene."""
     trips, turnout_spread, drive_spread, handover, handover_spread = times
     number, first, scene, home_mode = call.number, JOBS + PER_JOB * (job % MOST_UNITS), N + call.atom, len(to_place) - 1
     leave = max(now, call.time + kind.delay)
     if unit.arrive <= now and unit.goal < N:
-        leave += duration(site.turnout, turnout_spread, seed, number, first + TURNOUT)
+        leave += draw_duration(site.turnout, turnout_spread, seed, number, first + TURNOUT)
     minutes = minutes_to(unit, to_place, kind.mode, scene, now)
-    arrive = leave + duration(minutes, drive_spread, seed, number, first + DRIVE)
+    arrive = leave + draw_duration(minutes, drive_spread, seed, number, first + DRIVE)
     unit.hospital = -1
     if trips:
         end = scene
-        free = arrive + duration(kind.scene, kind.scene_spread, seed, number, first + SCENE)
-        if job % MOST_UNITS == 0 and uniform(seed, number, TRANSPORT) < kind.transport:
+        free = arrive + draw_duration(kind.scene, kind.scene_spread, seed, number, first + SCENE)
+        if job % MOST_UNITS == 0 and draw_uniform(seed, number, TRANSPORT) < kind.transport:
             end = unit.hospital = hospital_of[call.atom]
             unit.carry = free
             free += to_place[home_mode, end, scene]
             unit.arrived = free
-            free += duration(handover, handover_spread, seed, number, first + HANDOVER)
+            free += draw_duration(handover, handover_spread, seed, number, first + HANDOVER)
         if not on_the_way:
             unit.homeward = free
             free += to_place[home_mode, unit.home, end]
             end = unit.home
     else:
-        free, end = now + duration(service[unit.home, call.atom], -1.0, seed, number, first + SCENE), unit.home
+        free, end = now + draw_duration(service[unit.home, call.atom], -1.0, seed, number, first + SCENE), unit.home
         unit.homeward = free
     unit.free, unit.end = free, end
     return leave, arrive
@@ -235,7 +235,7 @@ def _plan_job(
 
 @njit(cache=True, nogil=True, inline="always")
 def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
-    """End one job of a call, and with the last one add its slot to ``closed``; return the number of slots there."""
+    """End one job of a call, and with the last one add its slot to ``closed``; return the number of slots in it."""
     call.jobs -= 1
     if call.jobs == 0:
         closed[ended] = slot
@@ -245,7 +245,7 @@ def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _enqueue(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, length: IntArray) -> None:
-    """Add a job to the queue of priority k: at the head if ``first`` (it waited or lost its unit), else at the end."""
+    """Add a job to the queue of priority k: at the head if ``first``, as when it lost its unit, else at the end."""
     if first:
         head[k] = (head[k] - 1) % QUEUE
         waiting[k, head[k]] = job
@@ -255,13 +255,14 @@ def _enqueue(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, l
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def simulate_events(
-    seed: int, warmup: int, counted: int, duty: Any, world: World, rules: Rules, fleet: Any, calls: Any, tally: Tally
-) -> tuple[float, float]:
-    """Simulate until all counted calls are over; return when the first one came and when the last ended, in minutes.
+def run_events(
+    seed: int, warmup: int, counted: int, duty: Any, world: SystemArrays, rules: PolicyArrays, fleet: Any, calls: Any,
+    tally: Counters,
+) -> tuple[float, float]:  # fmt: skip
+    """Simulate until all counted calls are over; return the minutes at which the first came and the last ended.
 
-    An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` has p records of UNIT, ``calls`` unused records
-    of CALL; ``duty``, shape (p, 168), marks the hours of the week in which each unit works.
+    The end is -1 if a queue grew beyond `QUEUE` jobs. ``fleet`` has p records of UNIT, ``calls`` unused records of
+    CALL; ``duty``, shape (p, 168), marks the hours of the week in which each unit works.
     """
     # read once: each reading of a part of a tuple counts a reference
     rate, times = world.rate, world[1:6]
@@ -279,9 +280,9 @@ def simulate_events(
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
     per_minute, steady = rate * by_hour[0], (by_hour == by_hour[0]).all() and (duty[:, 1:] == duty[:, :-1]).all()
     next_hour = np.inf if steady else 60.0  # nothing happens at full hours if all are alike
-    next_call = -math.log(uniform(seed, 0, GAP)) / per_minute
+    next_call = -math.log(draw_uniform(seed, 0, GAP)) / per_minute
     while done < counted:
-        freed, next_free = _next_free(fleet)
+        freed, next_free = _next_free_unit(fleet)
         left, changed = 0, False
         if next_call < min(next_free, next_hour):
             freed, now = -1, next_call
@@ -296,7 +297,7 @@ def simulate_events(
             for r in range(left):
                 jobs[left - 1 - r] = slot * MOST_UNITS + r
             n += 1
-            next_call = now - math.log(uniform(seed, n, GAP)) / per_minute
+            next_call = now - math.log(draw_uniform(seed, n, GAP)) / per_minute
         elif next_free <= next_hour:
             now, changed = next_free, True
             slot = fleet[freed].job // MOST_UNITS
@@ -315,7 +316,7 @@ def simulate_events(
         look = changed  # without a change no waiting job can find a unit
         while True:
             if left == 0 and look:
-                jobs[0] = _next_waiting(fleet, waiting, head, length)
+                jobs[0] = _pop_waiting_job(fleet, waiting, head, length)
                 look = jobs[0] >= 0
                 left = int(look)
             if left == 0:
@@ -325,22 +326,11 @@ def simulate_events(
             slot = job // MOST_UNITS
             k = calls[slot].priority
             if dispatch == 2:
-                _fleet.set_cover_values(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
+                _fleet.fill_coverage_gains(fleet, -1, rules, 1, count, value)  # one unit less: that which is sent
             u = _unit_to_send(
-                fleet,
-                slot,
-                calls[slot],
-                classes[k],
-                calls,
-                now,
-                takes,
-                to_place,
-                dispatch,
-                sites,
-                preference,
-                near,
+                fleet, slot, calls[slot], classes[k], calls, now, takes, to_place, dispatch, sites, preference, near,
                 value,
-            )
+            )  # fmt: skip
             if u < 0:
                 if not queue:
                     ended = _end_job(calls[slot], slot, closed, ended)
@@ -367,9 +357,10 @@ def simulate_events(
         if freed >= 0 and fleet[freed].on and not fleet[freed].busy:
             unit, site = fleet[freed], fleet[freed].home
             if relocation == 1:
-                site = _fleet.site_by_table(fleet, freed, table, to_place, now, need)
+                site = _fleet.choose_site_by_table(fleet, freed, table, to_place, now, need)
             elif relocation == 2:
-                site = _fleet.site_by_coverage(fleet, freed, rules, to_place[home_mode, :N, unit.goal], count, value)
+                minutes = to_place[home_mode, :N, unit.goal]
+                site = _fleet.choose_site_by_coverage(fleet, freed, rules, minutes, count, value)
             moved[0] += site != unit.home
             unit.home = site
             if unit.goal != site:

@@ -49,18 +49,18 @@ CLASS = np.dtype(
         ("transport", float), ("target", float),
     ]
 )  # fmt: skip
-SITE = np.dtype([("turnout", float), ("offset", float), ("near", int), ("near_end", int)])  # its part of `Rules.near`
+SITE = np.dtype([("turnout", float), ("offset", float), ("near", int), ("near_end", int)])  # part of the array `near`
 
 
-def records(n: int, kind: np.dtype) -> np.recarray:
-    """Return n records of zeros, whose fields are attributes even if numba's compilation is switched off."""
+def zero_records(n: int, kind: np.dtype) -> np.recarray:
+    """Return n records of a type, all fields 0; fields are attributes even if numba's compilation is switched off."""
     return np.zeros(n, kind).view(np.recarray)
 
 
-class Rules(NamedTuple):
-    """What compiled code reads of a policy, for p units, N sites, M atoms and G groups of atoms."""
+class PolicyArrays(NamedTuple):
+    """A `Policy` for p units, N sites, M atoms and G groups of atoms, as numbers and arrays for compiled code."""
 
-    dispatch: int  # place in `DISPATCH`, which `simulate_events` relies on: 0 closest, 1 preference, 2 coverage
+    dispatch: int  # place in `DISPATCH`, which `run_events` relies on: 0 closest, 1 preference, 2 coverage
     on_the_way: bool
     queue: bool
     relocation: int  # place in `RELOCATION`, likewise: 0 none, 1 table, 2 coverage
@@ -76,7 +76,7 @@ class Rules(NamedTuple):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def uniform(seed: int, n: int, k: int) -> float:
+def draw_uniform(seed: int, n: int, k: int) -> float:
     """Return the k-th uniform random number of call n, in (0, 1)."""
     z = uint64(seed) + uint64(n * PER_CALL + k + 1) * uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -86,13 +86,13 @@ def uniform(seed: int, n: int, k: int) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def normal(seed: int, n: int, k: int) -> float:
+def draw_normal(seed: int, n: int, k: int) -> float:
     """Return a standard normal number from the uniform numbers k and k + 1 of call n (Box and Muller)."""
-    return math.sqrt(-2 * math.log(uniform(seed, n, k))) * math.cos(2 * math.pi * uniform(seed, n, k + 1))
+    return math.sqrt(-2 * math.log(draw_uniform(seed, n, k))) * math.cos(2 * math.pi * draw_uniform(seed, n, k + 1))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
+def draw_duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
     """Draw a duration (min) of a given mean, by the uniform numbers k and k + 1 of call n.
 
     It is exponential if ``spread`` < 0, fixed if it is 0, else lognormal with log standard deviation ``spread``.
@@ -100,13 +100,13 @@ def duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
     if mean == 0 or spread == 0:
         return mean
     if spread < 0:
-        return -mean * math.log(uniform(seed, n, k))
-    return mean * math.exp(spread * normal(seed, n, k) - spread * spread / 2)
+        return -mean * math.log(draw_uniform(seed, n, k))
+    return mean * math.exp(spread * draw_normal(seed, n, k) - spread * spread / 2)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: float) -> float:
-    """Return the mean driving time (min) of a unit from where it is now to a place."""
+    """Return the mean driving time (min) of a unit from its position at minute ``now`` to a place."""
     there: float = to_place[mode, place, unit.goal]
     if unit.arrive <= now:
         return there
@@ -118,7 +118,7 @@ def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: floa
 def trace_drive(
     u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int
 ) -> int:
-    """Write a drive into the trace, shape (n, 7), if there is room; return the number of drives traced so far."""
+    """Write a drive into row ``row`` of the trace, shape (n, 7), if there is room; return the number of rows in use."""
     if row == len(trace):
         return row
     trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, origin, goal
@@ -130,7 +130,7 @@ def trace_drive(
 def start_drive(
     fleet: Any, u: int, call: int, goal: int, now: float, leave: float, arrive: float, trace: FloatArray, row: int
 ) -> int:
-    """Send unit u from where it is to place ``goal``; return the number of drives traced so far."""
+    """Send unit u from its present position to place ``goal``; return the number of rows of the trace in use."""
     place = fleet[u].goal
     if fleet[u].arrive > now and fleet[u].arrive - now > (fleet[u].arrive - fleet[u].leave) / 2:
         place = fleet[u].origin
@@ -146,8 +146,8 @@ def start_drive(
 
 
 @njit(cache=True, nogil=True)
-def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now: float, need: IntArray) -> int:
-    """Return the site nearest to free unit u that lacks a unit by the compliance table; its own if none does."""
+def choose_site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now: float, need: IntArray) -> int:
+    """Return the nearest site to which free unit u should go by the compliance table; its own if none needs it."""
     count_needs(fleet, u, table, need)
     best, site = np.inf, fleet[u].home
     for i in range(len(need)):
@@ -160,9 +160,9 @@ def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need``, (N,), to the units that the table wants at each site less the free units there or on the way.
+    """Set ``need``, (N,), to the units that the table wants at each site, less the free units there or on the way.
 
-    Unit u is not counted as there or on the way; with -1 all are.
+    Unit u is not counted; with u = -1 all are.
     """
     free = 0
     need[:] = 0
@@ -176,10 +176,10 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def set_cover_values(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
-    """Set ``value``, (G,), to the calls of each group times q^n, for busy fraction q and n free units that cover it.
+def fill_coverage_gains(fleet: Any, u: int, rules: PolicyArrays, own: int, count: IntArray, value: FloatArray) -> None:
+    """Set ``value``, (G,), to the calls of each group of atoms that one more unit in reach would cover: its calls q^n.
 
-    Unit u is not counted, and n is reduced by ``own``.
+    q is the busy fraction, and n the number of free units that cover the group, without unit u and less ``own``.
     """
     count[:] = -own
     for v in range(len(fleet)):
@@ -191,8 +191,8 @@ def set_cover_values(fleet: Any, u: int, rules: Rules, own: int, count: IntArray
 
 
 @njit(cache=True, nogil=True, inline="always")
-def sum_cover_values(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
-    """Return the sum of ``value`` over the groups of atoms that site i covers."""
+def sum_coverage_gains(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+    """Return the sum of ``value``, shape (G,), over the groups of atoms that site i covers."""
     total = 0.0
     for r in range(sites[i].near, sites[i].near_end):
         total += value[near[r]]
@@ -200,14 +200,16 @@ def sum_cover_values(i: int, sites: Any, near: IntArray, value: FloatArray) -> f
 
 
 @njit(cache=True, nogil=True)
-def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray, value: FloatArray) -> int:
+def choose_site_by_coverage(
+    fleet: Any, u: int, rules: PolicyArrays, minutes: FloatArray, count: IntArray, value: FloatArray
+) -> int:
     """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites."""
-    set_cover_values(fleet, u, rules, 0, count, value)
+    fill_coverage_gains(fleet, u, rules, 0, count, value)
     most, home = -1.0, fleet[u].home
     site = home
     for step in range(-1, len(minutes)):  # its home first: it moves only for a clear gain
         i = step if step >= 0 else home
-        gain = sum_cover_values(i, rules.sites, rules.near, value)
+        gain = sum_coverage_gains(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
             gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):
@@ -217,7 +219,7 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
 
 @njit(cache=True, nogil=True)
 def change_shift(fleet: Any, u: int, now: float) -> None:
-    """Begin or end the shift of unit u; at the beginning it is at its first site unless it is still busy."""
+    """Begin or end the shift of unit u at minute ``now``; it begins at its first site unless the unit is busy."""
     unit = fleet[u]
     unit.on = not unit.on
     if not unit.on:
@@ -236,7 +238,7 @@ def move_free_units(
 ) -> tuple[int, int]:  # fmt: skip
     """Move up to ``moves`` free units to sites that lack one by the table, the nearest first.
 
-    Return the number of drives traced so far, and the number of units moved.
+    Return the number of rows of the trace in use, and the number of units moved.
     """
     count_needs(fleet, -1, table, need)
     for moved in range(moves):

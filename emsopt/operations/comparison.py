@@ -1,4 +1,4 @@
-"""Compare two ways to operate a fleet on the same simulated calls."""
+"""Comparison of two deployments or policies on the same simulated calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEASURES = ("mean_response", "late", "loss")
 
 
 class Difference(NamedTuple):
-    """Estimate and confidence interval of a difference."""
+    """Estimate of a difference, with the lower and the upper bound of its confidence interval."""
 
     value: float
     low: float
@@ -30,7 +30,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedComparison:
-    """Two simulations, ``a`` and ``b``, of the same calls in the same batches."""
+    """Two simulations, ``a`` and ``b``, of the same calls, with the differences between their results."""
 
     a: Operations
     b: Operations

@@ -1,4 +1,4 @@
-r"""The optimal dispatch of a small fleet, by a Markov decision process, to compare other dispatch rules with.
+r"""Optimal dispatch of a small fleet, by a Markov decision process, to compare other dispatch rules with.
 
 ==========  =============================================================================
 symbol      meaning

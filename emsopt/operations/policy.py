@@ -1,4 +1,4 @@
-"""Rules of operation: which unit is sent, and where free units wait."""
+"""Rules by which a fleet is operated: which unit is sent to a call, and where free units wait."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Policy:
         if not _validate.is_real(self.busy) or not 0 <= self.busy < 1:
             raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
         if self.table is not None:
-            checked["table"] = _checked_table(self.table)
+            checked["table"] = _validate_table(self.table)
         self._check_rules()
 
     def _check_rules(self) -> None:
@@ -113,7 +113,7 @@ class Policy:
             return "table"
         return "none" if self.coverage is None or not self.relocate else "coverage"
 
-    def checked_for(self, city: City, units: int) -> tuple[FloatArray, IntArray]:
+    def offsets_and_table(self, city: City, units: int) -> tuple[FloatArray, IntArray]:
         """Return offsets, (N,), and the table, (p, p), padded with -1; raise if they do not fit the city and fleet."""
         n = city.n_sites
         offsets = np.zeros(n) if self.offsets is None else np.asarray(self.offsets, dtype=float)
@@ -122,9 +122,8 @@ class Policy:
         table = np.full((units, units), -1)  # of row k - 1 only k entries are read
         if self.table is not None:
             if len(self.table) != units:
-                raise InputError(
-                    f"`table` must have {units} entries, one for each number of free units; it has {len(self.table)}."
-                )
+                wanted = f"{units} entries, one for each number of free units"
+                raise InputError(f"`table` must have {wanted}; it has {len(self.table)}.")
             for k, sites in enumerate(self.table):
                 if not all(0 <= site < n for site in sites):
                     raise InputError(f"entry {k} of `table` must hold sites from 0 to {n - 1}; got {sites}.")
@@ -132,8 +131,8 @@ class Policy:
         return offsets, table
 
 
-def _checked_table(table: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return a compliance table; raise unless entry k - 1 lists k sites."""
+def _validate_table(table: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return a compliance table as tuples of sites; raise unless entry k - 1 lists k sites."""
     if not np.iterable(table) or isinstance(table, str) or not all(map(np.iterable, table)):
         raise InputError(f"`table` must hold one sequence of sites per entry; got {table!r}.")
     checked = tuple(tuple(_validate.whole_number(s, "a site of `table`", 0) for s in sites) for sites in table)

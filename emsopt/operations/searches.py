@@ -49,7 +49,7 @@ class OperationsObjective(Objective):
 
     Notes
     -----
-    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_from_home`.
+    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_shares`.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class OperationsObjective(Objective):
         _validate.instance(system, "system", System, "emsopt.operations.System")
         super().__init__(system.city, units, "simulation")
         self.system, self.metric, self.label = system, "late", "share of late calls"
-        self.costs = late_from_home(system)
+        self.costs = late_shares(system)
         known = ("policy", "shifts", "capacity", "calls", "warmup")
         for name in options:
             _validate.choice(name, "options", known)
@@ -84,8 +84,8 @@ class OperationsObjective(Objective):
         return simulate(self.system, sites, **{k: v for k, v in self.options.items() if k != "system"})
 
 
-def late_from_home(system: System) -> FloatArray:
-    """Return the share of each atom's calls that a unit at each site would reach late, by mean times, shape (N, M)."""
+def late_shares(system: System) -> FloatArray:
+    """Return the share of the calls of each atom that a unit at each site reaches late, by mean times, shape (N, M)."""
     n, m = system.city.travel_times.shape
     late = np.zeros((n, m))
     for priority in system.priorities:
@@ -153,7 +153,7 @@ def best_table(
     def value(table: list[list[int]]) -> float:
         return simulate(system, first, policy=with_table(table), calls=calls, rng=seed, **options).late_share
 
-    nested = policy.table or _nested_table(late_from_home(system), system.city.demand_shares, first, policy.busy)
+    nested = policy.table or _nested_table(late_shares(system), system.city.demand_shares, first, policy.busy)
     best = [list(entry) for entry in nested]
     least = value(best)
     for _ in range(steps):
@@ -165,7 +165,7 @@ def best_table(
 
 
 def _change_entry(table: list[list[int]], n_sites: int, rng: np.random.Generator) -> list[list[int]]:
-    """Return a table in which a random site of an entry, and perhaps of all larger ones, is replaced by another."""
+    """Return a copy of a compliance table in which a random site of one entry, or also of larger ones, is replaced."""
     p = len(table)
     level, new = int(rng.integers(p)), int(rng.integers(n_sites))
     old, above = int(rng.choice(table[level])), p if rng.random() < 0.5 else level + 1
@@ -177,9 +177,10 @@ def _change_entry(table: list[list[int]], n_sites: int, rng: np.random.Generator
 
 
 def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
-    """Return a table in which each entry is the next one less the site whose loss costs least; the last is ``sites``.
+    """Return a compliance table in which each entry is the next less the site whose loss raises the mean cost least.
 
-    ``costs`` has shape (N, M), the demand ``shares`` shape (M,); units are busy with probability ``busy``.
+    The last entry is ``sites``. ``costs`` has shape (N, M), the demand ``shares`` shape (M,); units are busy with
+    probability ``busy``.
     """
 
     def expected_cost(chosen: list[int]) -> float:
@@ -196,7 +197,7 @@ def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: flo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Offsets:
-    """Offsets of dispatch for one deployment.
+    """Minutes added to the response times of stations when the unit to send is chosen, found for one deployment.
 
     Attributes
     ----------
@@ -289,8 +290,7 @@ def best_offsets(
             else:
                 tried[rng.choice(np.unique(sites))] += rng.choice(STEPS_MIN) * rng.standard_normal()
             found = value(where, tried)
-            if found <= least:
-                # equal values too, as the metric is constant nearly everywhere
+            if found <= least:  # equal values too, as the metric is constant nearly everywhere
                 sites, best, least = where, tried, found
             show(step + 1)
     used = np.unique(sites)

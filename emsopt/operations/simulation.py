@@ -21,6 +21,7 @@ from ..errors import InputError, UnstableQueueError, _validate
 from ..evaluators.simulation import atom_guide
 from . import _events, _fleet
 from ._events import MOST_UNITS
+from ._fleet import PolicyArrays
 from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS, System
 
@@ -103,14 +104,14 @@ class Operations:
         return _ratio(self.lost.sum(), self.calls.sum())
 
     def percentile(self, share: float, priority: int | str | None = None) -> float:
-        """Return the time (min) within which a share of the answered calls (of a priority) was reached, in tenths."""
+        """Return the response time (min, in tenths) within which a share of the answered calls was reached."""
         counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         # the end of its bin, by which all in it are reached
         return float(reached + 1) / _events.PER_MINUTE if counts[-1] else np.nan
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of ``"mean_response"``, ``"late"`` or ``"loss"``, from batch means."""
+        """Return the confidence interval of "mean_response" (min), "late" or "loss" (shares), from batch means."""
         from ..evaluators._intervals import check_level, ratio_interval
 
         (above, below), level = self._batches(measure, priority), check_level(level)
@@ -128,7 +129,7 @@ class Operations:
         return above[:, columns].sum(axis=1), below[:, columns].sum(axis=1)
 
     def _columns(self, priority: int | str | None) -> slice:
-        """Return a slice of the columns of a priority, given by number or name; for None, of all columns."""
+        """Return the slice of columns of a priority, given by number or name; None stands for all priorities."""
         if priority is None:
             return slice(None)
         names = [each.name for each in self.system.priorities]
@@ -139,7 +140,7 @@ class Operations:
         return slice(k, k + 1)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per priority and one for all calls: their number, response times (min), and shares.
+        """Return one row per priority and one for all calls: their number, response times (min), and shares.
 
         ``low`` and ``high`` are the 95 % interval of the mean response; ``late`` and ``waited`` are shares of the
         answered calls, and ``lost`` is one of all calls.
@@ -187,7 +188,7 @@ def simulate(
     trace: int = 0,
     rng: Rng = None,
 ) -> Operations:
-    """Simulate the operations of a fleet.
+    """Simulate the operations of a fleet: its drives to calls, hospitals and sites.
 
     Parameters
     ----------
@@ -226,28 +227,29 @@ def simulate(
     city = system.city
     sites = check_sites(city, sites)
     p, K = len(sites), len(system.priorities)
-    offsets, table = policy.checked_for(city, p)
+    offsets, table = policy.offsets_and_table(city, p)
     _validate.choice(capacity, "capacity", ("queue", "loss"))
     trace = _validate.whole_number(trace, "trace", 0)
     calls = _validate.whole_number(calls, "calls", BATCHES)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
     seed = int(_validate.generator(rng).integers(2**62))
-    duty = _duty(shifts, p)
+    duty = _duty_hours(shifts, p)
 
-    fleet = _fleet.records(p, _fleet.UNIT)
+    fleet = _fleet.zero_records(p, _fleet.UNIT)
     for name in ("home", "first_home", "origin", "goal"):
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
-    tally = _events.Tally(
+    tally = _events.Counters(
         batches=np.zeros((BATCHES, K, 5)),
         histogram=np.zeros((K, _events.BINS), int),
         atoms=np.zeros((city.n_atoms, 3)),
         moves=np.zeros(2),
         trace=np.full((trace, 7), np.nan),
     )
-    rules = _rules(system, policy, offsets, table, capacity == "queue")
-    opened = _fleet.records(p * MOST_UNITS + K * _events.QUEUE, _fleet.CALL)  # enough: an open call has a unit or waits
-    begin, end = _events.simulate_events(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
+    rules = _policy_arrays(system, policy, offsets, table, capacity == "queue")
+    most = p * MOST_UNITS + K * _events.QUEUE  # an open call has a unit or waits
+    opened = _fleet.zero_records(most, _fleet.CALL)
+    begin, end = _events.run_events(seed, warmup, calls, duty, _system_arrays(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
             f"calls that wait need more than {_events.QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot serve "
@@ -270,11 +272,8 @@ def simulate(
 
         names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
         rows = tally.trace[~np.isnan(tally.trace[:, 0])]
-        traced = (
-            pd.DataFrame(rows, columns=names)
-            .astype(dict.fromkeys(names[:4], int))
-            .sort_values("leave", kind="stable", ignore_index=True)
-        )
+        drives = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[:4], int))
+        traced = drives.sort_values("leave", kind="stable", ignore_index=True)
     return Operations(
         system, sites, policy, counts[..., 0], counts[..., 1], counts[..., 3], counts[..., 4], counts[..., 2],
         tally.histogram, *by_atom, utilizations, tally.moves[0] / hours, tally.moves[1] / hours, hours, traced,
@@ -282,19 +281,19 @@ def simulate(
 
 
 def _ratio(part: float, whole: float) -> float:
-    """Return part / whole; NaN if ``whole`` is 0."""
+    """Return ``part / whole``, or NaN if ``whole`` is 0."""
     return float(part / whole) if whole else np.nan
 
 
-def _world(system: System) -> _events.World:
-    """Return the system as the arrays and records that compiled code reads."""
+def _system_arrays(system: System) -> _events.SystemArrays:
+    """Convert a system to numbers and arrays for compiled code."""
     city, priorities = system.city, system.priorities
     cumulative, guide = atom_guide(city)
     most = max(len(priority.units) for priority in priorities)
     if most > MOST_UNITS:
         raise InputError(f"a call may need at most {MOST_UNITS} units; `units` of a priority has {most} entries.")
     units = np.ones((len(priorities), most))
-    classes = _fleet.records(len(priorities), _fleet.CLASS)
+    classes = _fleet.zero_records(len(priorities), _fleet.CLASS)
     for k, priority in enumerate(priorities):
         units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]  # the last stays exactly 1
         for name in ("share", "delay", "mode", "transport", "target"):
@@ -303,7 +302,7 @@ def _world(system: System) -> _events.World:
     classes["share"] = np.cumsum(classes["share"])
     classes["share"][-1] = 1  # exactly, or a draw could find no class
     first = city.n_sites + city.n_atoms  # hospitals are numbered after sites and atoms
-    return _events.World(
+    return _events.SystemArrays(
         rate=city.total_rate / 60,
         trips=system.minutes is not None,
         turnout_spread=float(log_spread(city.turnout_cv)),
@@ -322,18 +321,18 @@ def _world(system: System) -> _events.World:
     )
 
 
-def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> _fleet.Rules:
-    """Return the policy as the arrays and records that compiled code reads."""
+def _policy_arrays(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> PolicyArrays:
+    """Convert a policy to numbers and arrays for compiled code."""
     city = system.city
     from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
     # Atoms that the same sites cover are one group.
     patterns, group = np.unique(from_sites <= (policy.coverage or 0), axis=1, return_inverse=True)
     near = [np.flatnonzero(row) for row in patterns]
-    sites = _fleet.records(city.n_sites, _fleet.SITE)
+    sites = _fleet.zero_records(city.n_sites, _fleet.SITE)
     sites["turnout"], sites["offset"] = city.turnout_times, offsets
     sites["near_end"] = np.cumsum([len(groups) for groups in near])
     sites["near"][1:] = sites["near_end"][:-1]
-    return _fleet.Rules(
+    return PolicyArrays(
         dispatch=DISPATCH.index(policy.dispatch),
         on_the_way=policy.on_the_way,
         queue=queue,
@@ -350,7 +349,7 @@ def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray,
     )
 
 
-def _duty(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _duty_hours(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return whether each unit is on duty in each hour of the week, shape (p, 168)."""
     if shifts is None:
         return np.ones((units, HOURS), bool)

@@ -1,4 +1,4 @@
-"""The system that is simulated: its places, driving times, hospitals and priorities of calls.
+"""System of which operations are simulated: places, driving times, hospitals and priorities of calls.
 
 Places are numbered: the N sites of the city first, then its M atoms, then H hospitals. Mean driving times between all
 of them make a matrix of shape (P, P), P = N + M + H, once for each of R *modes* of driving, such as lights and sirens,
@@ -55,13 +55,13 @@ class Duration:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the logarithm of a lognormal time; -1 stands for an exponential time."""
+        """Standard deviation of the logarithm of the time, if it is lognormal; -1 if it is exponential."""
         return -1.0 if self.cv is None else float(np.sqrt(np.log1p(self.cv**2)))
 
 
 @dataclass(frozen=True)
 class Priority:
-    """A class of calls.
+    """A class of calls of the same urgency.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ class System:
             minutes = minutes[None] if minutes.ndim == 2 else minutes
             shape = (None, places, places)
             checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
-        checked["priorities"] = self._checked_priorities(hospitals)
-        by_hour = _by_hour(self.calls_by_hour)
+        checked["priorities"] = self._validate_priorities(hospitals)
+        by_hour = _weekly_factors(self.calls_by_hour)
         checked["calls_by_hour"] = by_hour / by_hour.mean()  # so that the city's rates stay the means
         for name in ("travel_cv", "turnout_cv"):
             if np.ndim(getattr(self.city, name)):
@@ -180,23 +180,22 @@ class System:
         if self.hospital_locations is not None:
             where = _validate.real_array(self.hospital_locations, "hospital_locations", (hospitals, 2))
             checked["hospital_locations"] = where
-        checked["hospital_of"] = self._checked_hospitals(hospitals)
+        checked["hospital_of"] = self._validate_hospitals(hospitals)
 
-    def _checked_hospitals(self, hospitals: int) -> IntArray | None:
-        """Return the hospital of each atom, by default the nearest; None without hospitals or driving times."""
+    def _validate_hospitals(self, hospitals: int) -> IntArray | None:
+        """Return the hospital of each atom, shape (M,), by default the nearest; None without hospitals or drives."""
         if self.hospital_of is not None:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
-                raise InputError(
-                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.quote(numbers)}."
-                )
+                wanted = f"whole numbers from 0 to {hospitals - 1}"
+                raise InputError(f"`hospital_of` must hold {wanted}; got {_validate.quote(numbers)}.")
             return numbers.astype(int)
         if not hospitals or self.minutes is None:
             return None
         first = self.city.n_sites + self.city.n_atoms  # hospitals come after sites and atoms
         return self.minutes[-1, self.city.n_sites : first, first:].argmin(axis=1)  # the mode of transports
 
-    def _checked_priorities(self, hospitals: int) -> tuple[Priority, ...]:
+    def _validate_priorities(self, hospitals: int) -> tuple[Priority, ...]:
         """Return the priorities as a tuple; raise unless their names, shares, modes and transports are consistent."""
         priorities: Any = tuple(self.priorities) if np.iterable(self.priorities) else (self.priorities,)
         for priority in priorities:
@@ -219,8 +218,9 @@ class System:
                 "city's service time."
             )
         for name in priority.takes_from:
-            if _validate.choice(name, "takes_from", names) in urgent:
-                # else two calls could take a unit from one another without end
+            if (
+                _validate.choice(name, "takes_from", names) in urgent
+            ):  # two calls could take each other's unit endlessly
                 raise InputError(
                     f"`takes_from` of {priority.name!r} must name less urgent priorities, which come after it in "
                     f"`priorities`; got {name!r}."
@@ -253,13 +253,12 @@ class System:
         return f"System({size}, {kinds}, {how})"
 
 
-def _by_hour(values: ArrayLike | None) -> FloatArray:
+def _weekly_factors(values: ArrayLike | None) -> FloatArray:
     """Return factors for the hours of a week, (168,), from those of a week or a day; ones for None."""
     if values is None:
         return np.ones(HOURS)
     factors = _validate.real_array(values, "calls_by_hour", (None,), low=0)
     if len(factors) not in (24, HOURS) or not factors.min() > 0:
-        raise InputError(
-            f"`calls_by_hour` must hold 24 or {HOURS} factors above 0; got {len(factors)}, least {factors.min():g}."
-        )
+        got = f"got {len(factors)}, least {factors.min():g}"
+        raise InputError(f"`calls_by_hour` must hold 24 or {HOURS} factors above 0; {got}.")
     return np.tile(factors, HOURS // len(factors)).astype(float)

@@ -44,7 +44,7 @@ def styled() -> Iterator[None]:
 def new_figure(
     size: tuple[float, float], ax: Figure | None, layout: Literal["constrained", "none"] = "constrained"
 ) -> Figure:
-    """Return a figure of a given size (inches) to fill: the caller's, or a new one."""
+    """Return an empty figure of a given size (inches): the one given as ``ax``, or a new one."""
     if ax is not None:
         ax.set_size_inches(*size)
         ax.set_layout_engine(layout)
@@ -57,7 +57,7 @@ def new_figure(
 def panels(
     count: int, size: tuple[float, float], across: int | None = None, ax: AxLike = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
-    """Return a figure and ``count`` axes: the caller's, or new ones in rows of ``across``, each of ``size`` inches."""
+    """Return a figure and ``count`` axes: those given as ``ax``, or new ones of ``size`` inches in rows of ``across``."""
     if count < 1:
         raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
     if ax is not None and not isinstance(ax, Figure):
@@ -75,16 +75,16 @@ def panels(
 
 
 def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Return a figure and its axes: those of the caller, or new ones."""
+    """Return a figure and its only axes: those given as ``ax``, or new ones of ``size`` inches."""
     fig, axes = panels(1, size, ax=ax)
     return fig, axes[0]
 
 
 def categories(names: Iterable[str]) -> dict[str, int]:
-    """Return a number from 0 for the name of each line, for `line_style`; a method has the same one in every figure.
+    """Return a number for the name of each line, for `line_style`, so that a method looks alike in every figure.
 
-    A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest numbers
-    left.
+    A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest free
+    numbers.
     """
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))  # that of most names
@@ -97,7 +97,7 @@ def categories(names: Iterable[str]) -> dict[str, int]:
 
 
 def line_style(k: int) -> Style:
-    """Return the colour and dash pattern of category k. Colours repeat after seven, then with another pattern."""
+    """Return the colour and dash pattern of line k. Colours repeat after seven, then with another pattern."""
     again, colour = divmod(k, len(_colours.CATEGORIES))
     return {"color": _colours.CATEGORIES[colour], "linestyle": DASHES[(colour + again) % len(DASHES)]}
 
@@ -114,7 +114,7 @@ def draw_line(
     alpha: float = 0.18,
     **options: Any,
 ) -> None:
-    """Draw the line of category k and shade the ``band`` between the curves (low, high).
+    """Draw a line in the style of number k, and shade the ``band`` between two curves (low, high).
 
     On a logarithmic axis (``log``), a line of zero or less has a gap, and a band ends at a tenth of the line.
     """
@@ -127,13 +127,13 @@ def draw_line(
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
-    """Write a text at an offset (points) from the point ``at``, centred there unless ``options`` say otherwise."""
+    """Write a text at an offset (points) from the point ``at``, centred unless ``options`` say otherwise."""
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
 
 
 def remove_ticks(ax: Axes) -> None:
-    """Remove ticks, grid and frame."""
+    """Remove the ticks, grid and frame of axes."""
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
@@ -146,22 +146,22 @@ def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
 
 
 def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
-    """Put one legend for all axes outside them, with one entry per label."""
+    """Put one legend for several axes at the rim of the figure, with one entry per label."""
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)
 
 
 def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None:
-    """Put ticks at whole numbers only."""
+    """Put the ticks of an axis at whole numbers only."""
     axis.set_major_locator(MaxNLocator("auto", steps=steps, integer=True))
 
 
 def readable_name(name: object) -> str:
-    """Return a column's name as a readable label."""
-    return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")  # British spelling
+    """Return a readable label for the name of a column, without underscores and in British spelling."""
+    return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")
 
 
 def marker(label: str, **options: Any) -> Line2D:
-    """Return a symbol or line without data, for an entry of a legend."""
+    """Return a symbol or line without data, to be an entry of a legend."""
     return Line2D([], [], label=label, **options)

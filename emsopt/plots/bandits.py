@@ -156,7 +156,7 @@ def exploration(
 def routes(
     maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]], ax: AxLike = None
 ) -> tuple[Figure, AxesArray]:
-    """Draw road networks, one map each, with paths through them.
+    """Draw one map per road network, with paths on it.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figure 1.
 
@@ -180,11 +180,10 @@ def routes(
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
             driven = [lines[edge] for edge in net.edges(path, "path")]
-            panel.add_collection(
-                LineCollection(driven, linewidths=3, zorder=3 + k, color=line_style(k)["color"], label=name)
-            )
+            colour = line_style(k)["color"]
+            panel.add_collection(LineCollection(driven, linewidths=3, zorder=3 + k, color=colour, label=name))
             for line, at in ((driven[0], 0), (driven[-1], -1)):  # a name at both ends
-                note(panel, name, line[at], bbox={**DISC_BOX, "facecolor": line_style(k)["color"]}, **LABEL_STYLE)
+                note(panel, name, line[at], bbox={**DISC_BOX, "facecolor": colour}, **LABEL_STYLE)
         remove_ticks(panel)
         panel.set(**frame)
         panel.set_title(f"{net.name}: {net.n_edges} edges")
@@ -192,7 +191,7 @@ def routes(
 
 
 def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
-    """Return a network's lines, (k, 2) each, the limits and aspect of its map, and the map's height in inches."""
+    """Return the lines of a network, (k, 2) each, the limits and aspect of its map, and the height of the map (in)."""
     if net.polylines is None:
         raise InputError(f"{net.name!r} has no polylines and cannot be drawn. Pass `polylines=` to RoadNetwork.")
     lines = [np.asarray(line) for line in net.polylines]
@@ -204,7 +203,7 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
 
 
 def _map_axes(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
-    """Return a figure and axes for maps of the given height in inches."""
+    """Return a figure and axes for ``count`` maps of a given height (inches)."""
     fig, axes = panels(count, (MAP_WIDTH_IN, height + 0.5), 3, ax)
     layout = fig.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):

@@ -81,7 +81,7 @@ def _symbol(i: int) -> Style:
 def control_run(
     run: ControlRun, problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1
 ) -> tuple[Figure, Axes]:
-    """Draw which set each play of a run used, against the total cost spent up to this play.
+    """Draw which control set each play of a run used, against the total cost spent up to this play.
 
     Parameters
     ----------
@@ -103,10 +103,8 @@ def control_run(
     history = run.history
     count, last = len(problem.costs), history["set"].max()
     if last >= count:  # only a larger index shows that it is another problem
-        raise InputError(
-            f"`problem` must be the problem of the run; it has the sets 0 to {count - 1}, but the run played set "
-            f"{last}."
-        )
+        found = f"it has the sets 0 to {count - 1}, but the run played set {last}"
+        raise InputError(f"`problem` must be the problem of the run; {found}.")
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
     fig, ax = figure((9, 1.2 + 0.42 * count), ax)

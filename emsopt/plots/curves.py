@@ -136,7 +136,7 @@ def convergence(
 
 
 def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
-    """Draw horizontal lines at levels, with their names alternately left and right, as they may be close."""
+    """Draw a horizontal line at each level, with its name, alternately at the left and right end."""
     for k, (name, level) in enumerate(levels.items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
@@ -145,7 +145,7 @@ def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
 
 
 def _best_values(runs: Any, name: str, against: str) -> pd.DataFrame:
-    """Return the best value so far, one column per run, indexed by evaluations or seconds; a last value is kept."""
+    """Return the best value so far of each run, one per column, by evaluations or seconds; last values are kept."""
     best, listed = [], runs if isinstance(runs, (list, tuple)) else [runs]
     frames: list[Any] = [getattr(run, "history", run) for run in listed]
     for frame in frames:
@@ -213,9 +213,9 @@ def regret_curves(
 
 @styled()
 def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the share of answered calls with a response time of t or longer, against t.
+    """Draw the share of answered calls whose response takes t minutes or more, against t.
 
-    A table in the figure has its values at 6, 8 and 10 min.
+    A table in the figure has the shares at 6, 8 and 10 min.
 
     Examples
     --------
@@ -267,13 +267,12 @@ def response_histogram(
 
 
 def _longest_time(named: Mapping[str, Evaluation]) -> float:
-    """Return the longest response time to draw (min): the largest 99.9th percentile of the evaluations."""
-    # the longest would stretch the axis
+    """Return the largest 99.9th percentile of the response times of evaluations (min), where the axis ends."""
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())
 
 
 def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArray) -> None:
-    """Print the share of answered calls that take each threshold (min) or longer, in the empty upper right corner."""
+    """Draw a table, in the upper right corner, of the shares of answered calls that take each threshold or longer."""
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)
     late = [[f"{100 * s:.1f}%" for s in np.ravel(e.late_fraction(thresholds))] for e in named.values()]

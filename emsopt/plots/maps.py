@@ -82,7 +82,7 @@ def deployments(
 
 
 def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
-    """Return the figure, ``count`` axes, and keyword arguments that place the colour bar."""
+    """Return a figure, ``count`` axes for maps, and keyword arguments that place the colour bar."""
     if ax is not None and not isinstance(ax, Figure):
         fig, axes = panels(count, (0, 0), ax=ax)
         return fig, axes, {"ax": list(axes)}
@@ -136,7 +136,7 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
 
 
 def _width(fraction: Any) -> Any:
-    """Return the width of a line (points) for the share of an atom's calls that a station answers."""
+    """Return the width (points) of a line that shows a share of an atom's calls."""
     return 0.4 + (WIDEST_LINE - 0.4) * fraction
 
 
@@ -188,12 +188,12 @@ def _frame(ax: Axes, city: City) -> None:
 
 
 def _wrap_notes(notes: str, inches: float) -> list[str]:
-    """Return the wrapped lines of the city's notes at font size 9."""
+    """Return the lines of a text wrapped to a width in inches at font size 9."""
     return wrap(notes, max(40, int(inches * 14)))  # characters of size 9 per inch
 
 
 def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
-    """Draw the legend of symbols and the notes on the data below the first map of the last row."""
+    """Draw the legend of symbols and the city's notes below the first map of the last row."""
     square = {"marker": "s", "linestyle": "none"}
     vacant = "vacant site" if lines else "candidate site"
     handles = [marker(vacant, color="white", markeredgecolor="#222", markersize=6, **square)]

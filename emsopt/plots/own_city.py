@@ -133,7 +133,7 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
 
 @styled()
 def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    """Draw recorded beside modelled response times: their distribution, and their means by hour and by zone.
+    """Draw recorded and modelled response times: their distribution, and their means by hour and by zone.
 
     Bars and dots are recorded. Ticks are modelled, with the interval of 90 % that chance allows; dots outside it are
     orange squares.
@@ -161,9 +161,8 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
         outside = (table["recorded"] < table["low"]) | (table["recorded"] > table["high"])
         _intervals(axis, at, table, upright=False)
         for which, shape, k in ((~outside, "o", 0), (outside, "s", 4)):
-            axis.plot(
-                table["recorded"][which], at[which], shape, color=line_style(k)["color"], markersize=6, linestyle="none"
-            )
+            style = {"color": line_style(k)["color"], "markersize": 6, "linestyle": "none"}
+            axis.plot(table["recorded"][which], at[which], shape, **style)
         axis.set_yticks(at, table.index)
         axis.tick_params(axis="y", labelsize=8)
         axis.set(xlabel=f"Mean response (min) by {group}")
@@ -172,7 +171,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
 
 
 def _intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
-    """Draw modelled values with their intervals, vertical or horizontal."""
+    """Draw the modelled values of a table, with their intervals as vertical (``upright``) or horizontal bars."""
     lines, ticks = (ax.vlines, "_") if upright else (ax.hlines, "|")
     lines(at, table["low"], table["high"], color="#b5b5b5", linewidth=5, zorder=1.5)
     points = (at, table["modelled"]) if upright else (table["modelled"], at)
@@ -202,9 +201,8 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
     end = begin + _validate.positive_number(hours, "hours", "h")
     trace = result.trace
     if trace is None or not ((trace["leave"] < 60 * end) & (trace["until"] > 60 * begin)).any():
-        raise InputError(
-            f"`result` has no recorded drive between {begin:g} and {end:g} h; simulate with a larger `trace`."
-        )
+        missing = f"no recorded drive between {begin:g} and {end:g} h"
+        raise InputError(f"`result` has {missing}; simulate with a larger `trace`.")
     last, n = trace["leave"].max(), result.system.city.n_sites  # after the last drive nothing is known
     trace = trace[trace["goal"] < n + result.system.city.n_atoms]  # drives to hospitals are work
     to_site, to_call = trace[trace["goal"] < n], trace[trace["goal"] >= n]
@@ -219,14 +217,8 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
     )
     fig, ax = figure((11, 0.28 * len(result.sites) + 1.6), ax)
     for k, (name, (unit, first, until)) in enumerate(zip(DRIVES, spans, strict=True)):
-        ax.barh(
-            unit,
-            (until - first).clip(lower=0) / 60,
-            left=first / 60,
-            height=0.7,
-            color=line_style(k)["color"],
-            label=name,
-        )
+        hours_at_it = (until - first).clip(lower=0) / 60
+        ax.barh(unit, hours_at_it, left=first / 60, height=0.7, color=line_style(k)["color"], label=name)
     ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))  # first unit on top
     ax.set_yticks(range(len(result.sites)))
     ax.grid(visible=False, axis="y")

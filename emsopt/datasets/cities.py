@@ -255,8 +255,8 @@ def load_auckland() -> tuple[System, IntArray]:
         Priority("medium", 0.245, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED),
         Priority("low", 0.185, 20, DELAY_MIN, mode=1, on_scene=on_scene, transport=TRANSPORTED),
     ]
-    options = {"handover": Duration(HANDOVER_MIN), "hospital_locations": where[hospitals]}
-    system = System(city, minutes, len(hospitals), priorities=priorities, **options)
+    handover, locations = Duration(HANDOVER_MIN), where[hospitals]
+    system = System(city, minutes, len(hospitals), None, priorities, handover, hospital_locations=locations)
     return system, np.array(STATIONS_OF_UNITS) - 1  # JEMSS counts from 1
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
 
 from ..errors import InputError, _validate
+from ..errors._types import Rng, Sites
 from .policy import Policy
 from .simulation import Operations, simulate
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..errors._types import Rng, Sites
-    from .system import System
+from .system import System
 
 MEASURES = ("mean_response", "late", "loss")
 
@@ -40,8 +38,6 @@ class PairedComparison:
 
         Measures are ``"mean_response"`` (min), ``"late"`` and ``"loss"`` (shares of calls).
         """
-        from scipy.special import stdtrit
-
         estimate, shifts = 0.0, np.zeros(len(self.a.calls))
         for sign, one in ((1, self.b), (-1, self.a)):
             above, below = one._batches(measure)
@@ -57,8 +53,6 @@ class PairedComparison:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure: its value in a and in b, their difference, and its 95 % interval."""
-        import pandas as pd
-
         rows = {}
         for measure in MEASURES:
             value, low, high = self.difference(measure)

@@ -23,18 +23,14 @@ Howard, R. A. (1960). Dynamic Programming and Markov Processes. MIT Press.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..city import City
 from ..city.deployment_space import check_sites
 from ..errors import InputError
-from ..evaluators.metrics import metric_costs
-
-if TYPE_CHECKING:
-    from ..city import City
-    from ..errors._types import FloatArray, IntArray, Sites
-    from ..evaluators.metrics import Metric
+from ..errors._types import FloatArray, IntArray, Sites
+from ..evaluators.metrics import Metric, metric_costs
 
 MOST_UNITS = 10  # a step solves 2^p dense equations
 

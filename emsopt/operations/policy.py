@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..city import City
 from ..errors import InputError, _validate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..city import City
-    from ..errors._types import ArrayLike, FloatArray, IntArray
+from ..errors._types import ArrayLike, FloatArray, IntArray
 
 DISPATCH = ("closest", "preference", "coverage")
 RELOCATION = ("none", "table", "coverage")

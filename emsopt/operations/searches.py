@@ -7,29 +7,26 @@ response times of stations before these are compared. As the best deployment dep
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._running.checkpoint import summary
 from .._running.loop import bar
 from .._running.parallel import map_rows
+from ..city import City
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import _validate
+from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.metrics import Metric
 from ..evaluators.objective import Objective
 from .policy import Policy
 from .simulation import Operations, simulate
 from .system import System
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..city import City
-    from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
-    from ..evaluators.metrics import Metric
 
 STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
 

@@ -11,24 +11,21 @@ transports the patient.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ..city.deployment_space import check_sites
 from ..city.travel import log_spread
 from ..errors import InputError, UnstableQueueError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, Rng, Sites
+from ..evaluators._intervals import check_level, ratio_interval
 from ..evaluators.simulation import atom_guide
 from . import _events, _fleet
 from ._events import MOST_UNITS
 from ._fleet import PolicyArrays
 from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS, System
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..errors._types import ArrayLike, FloatArray, IntArray, Rng, Sites
 
 BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 
@@ -112,8 +109,6 @@ class Operations:
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of "mean_response" (min), "late" or "loss" (shares), from batch means."""
-        from ..evaluators._intervals import check_level, ratio_interval
-
         (above, below), level = self._batches(measure, priority), check_level(level)
         return ratio_interval(above, below, level) if below.any() else (np.nan, np.nan)
 
@@ -145,8 +140,6 @@ class Operations:
         ``low`` and ``high`` are the 95 % interval of the mean response; ``late`` and ``waited`` are shares of the
         answered calls, and ``lost`` is one of all calls.
         """
-        import pandas as pd
-
         rows = {}
         names = [priority.name for priority in self.system.priorities]
         for name, k in [*zip(names, range(len(names)), strict=True), ("all calls", None)]:
@@ -268,8 +261,6 @@ def simulate(
     hours = (end - begin) / 60
     traced = None
     if trace:
-        import pandas as pd
-
         names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
         rows = tally.trace[~np.isnan(tally.trace[:, 0])]
         drives = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[:4], int))

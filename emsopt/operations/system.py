@@ -10,20 +10,17 @@ the city's service time, exponential, and the unit is then back at its site at o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..city import City
 from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray
 from ..evaluators.evaluation import LATE_MIN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..errors._types import ArrayLike, FloatArray, IntArray
 
 HOURS = 168  # of a week, from Monday at midnight
 

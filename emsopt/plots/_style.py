@@ -57,7 +57,7 @@ def new_figure(
 def panels(
     count: int, size: tuple[float, float], across: int | None = None, ax: AxLike = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
-    """Return a figure and ``count`` axes: those given as ``ax``, or new ones of ``size`` inches in rows of ``across``."""
+    """Return a figure and ``count`` axes: those given as ``ax``, or new ones, ``across`` a row, of ``size`` inches."""
     if count < 1:
         raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
     if ax is not None and not isinstance(ax, Figure):

@@ -211,7 +211,7 @@ def simple(network, route, lengthscale, run, policy, horizon):
     navigation = eo.bandits.navigation
     _, kind, rule = navigation.parse_policy(policy)
     model = navigation.new_regression(kind, prior(network, lengthscale))
-    agent = eo.bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT))
+    agent = eo.bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT_STREAM))
     found, seen = [], set()
     for done in eo.bandits.play(agent, world, world.oracle, horizon):
         seen.update(done.arms.tolist())

@@ -95,23 +95,23 @@ class DistrictGP(Regression):
         values += self._features @ solve_triangular(factor, centre, lower=True, trans=1)
         for district, members in enumerate(self._members):
             if district not in self._factors:  # kept between rounds, as few districts change in one
-                self._factors[district] = jittered_cholesky(self._block(district))
+                self._factors[district] = jittered_cholesky(self._covariance(district))
             values[members] += self._factors[district] @ rng.standard_normal(len(members))
         return values[arms]
 
-    def _block(self, district: int) -> FloatArray:
+    def _covariance(self, district: int) -> FloatArray:
         """Return C, the posterior covariance between the k arms of a district given the weights, shape (k, k)."""
         if district not in self._blocks:
             members = self._members[district]
             phi = self._features[members]
-            self._blocks[district] = self.prior.within(members) - phi @ phi.T  # what the features leave to districts
+            self._blocks[district] = self.prior.neighbour_covariance(members) - phi @ phi.T  # left by the features
         return self._blocks[district]
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
         unique, counts, sums = sum_by_arm(arms, values)
         touched = self._district[unique]
         for district in np.unique(touched).tolist():
-            here, C, members = touched == district, self._block(district), self._members[district]
+            here, C, members = touched == district, self._covariance(district), self._members[district]
             a, seen = np.searchsorted(members, unique[here]), counts[here]  # members ascend, by the stable sort
             T = C[np.ix_(a, a)] + np.diag(self.prior.noise_variance / seen)
             surprise = sums[here] / seen - self.prior.mean[unique[here]] - self._offset[unique[here]]

@@ -49,7 +49,7 @@ from .sparse import SparseGP
 
 Closures: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
 
-TRUTH, NOISE, AGENT = range(3)  # separate streams: every policy meets the same energies and noise
+TRUTH_STREAM, NOISE_STREAM, AGENT_STREAM = range(3)  # separate streams: every policy meets the same energies and noise
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
@@ -111,7 +111,7 @@ class Navigation:
             )
         self.net, self.hours, self.seed = net, hours, run_seed(rng)
         if expected is None:
-            expected = prior.draw(rng=stream(self.seed, TRUTH))[:, 0]
+            expected = prior.draw(rng=stream(self.seed, TRUTH_STREAM))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
         self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
@@ -129,7 +129,7 @@ class Navigation:
     def observe(self, t: int, arms: IntArray) -> FloatArray:
         """Return the energy observed on each of k arms in round t, Wh, shape (k,)."""
         # noise of all arms, so that it does not depend on the path chosen
-        noise = stream(self.seed, NOISE, t).standard_normal(len(self.expected))
+        noise = stream(self.seed, NOISE_STREAM, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best_path(self, t: int) -> IntArray:
@@ -296,7 +296,7 @@ def run(
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
     with loop(
         _FORM,
-        lambda: _description(net, start, end, name, prior, expected, closed, shift, regression),
+        lambda: _describe_run(net, start, end, name, prior, expected, closed, shift, regression),
         RunOptions(rng, progress, callback, checkpoint, time_limit),
         message=f"horizon of {horizon} rounds reached",
         steps=horizon,
@@ -304,7 +304,7 @@ def run(
         seed = steps.file.seed
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
-        agent_rng = stream(seed, AGENT)
+        agent_rng = stream(seed, AGENT_STREAM)
         model = _initial_regression(kind, prior, regression, agent_rng)
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
@@ -390,7 +390,7 @@ def parse_policy(policy: str | tuple[str, Rule | OptimisticRule]) -> tuple[str, 
     return f"{regression}, {rule}", regression, rule
 
 
-def _description(
+def _describe_run(
     net: RoadNetwork,
     start: int | str,
     end: int | str,

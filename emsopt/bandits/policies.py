@@ -234,7 +234,7 @@ class Thompson:
 
 
 class OptimisticRule(Protocol):
-    """Any rule with a method ``beta``: the index of an arm is μ - √β_t σ for costs, μ + √β_t σ for rewards."""
+    """Rule whose index (score) of an arm is an optimistic value, μ - √β_t σ for costs and μ + √β_t σ for rewards."""
 
     def beta(self, t: ArrayLike, n_arms: int, /) -> FloatArray:
         """Return β_t in round t with ``n_arms`` base arms."""

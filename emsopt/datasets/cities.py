@@ -32,7 +32,7 @@ PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED}/Saint_Paul.pkl"
 PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
 
 GRID_SPEED_KMH = 40
-GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
+GRID_UNIFORM_RANGE_MIN = (5, 30)  # as in the code published with the papers
 
 
 def load_st_paul(version: str = "embedded") -> City:
@@ -166,7 +166,7 @@ def grid_city(
         times = travel.plane_km(centres[cells], centres) / GRID_SPEED_KMH * 60
         how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
     else:
-        low, high = GRID_UNIFORM_MIN
+        low, high = GRID_UNIFORM_RANGE_MIN
         times = draws.uniform(low, high, (n_sites, size**2))
         how = f"; times drawn between {low} and {high} min, whatever the distance."
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
@@ -185,15 +185,15 @@ def grid_city(
 
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
-CALLS_PER_DAY = 280
-DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORTED = 50 / 60, 12.0, 12.0, 0.8
+AUCKLAND_CALLS_PER_DAY = 280
+DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORT_SHARE = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
-UNIT_MIN = 0.02  # stored times are whole multiples
-REGULAR_TO_URGENT = 1.42314  # ratio of driving times without and with lights and sirens
+TIME_STEP_MIN = 0.02  # stored times are whole multiples
+REGULAR_TO_URGENT_RATIO = 1.42314  # ratio of driving times without and with lights and sirens
 
 
 def load_auckland() -> tuple[System, IntArray]:
-    """Return Auckland as in a case of the simulator JEMSS, and the deployment that comes with it.
+    """Return a system of Auckland, New Zealand, from a case of the simulator JEMSS, and a deployment of its 16 units.
 
     280 calls per day from 470 blocks of about 1.4 km, of three priorities with targets of 8, 8 and 20 minutes from the
     call; 14 stations, 4 hospitals, 16 units. Units reach low priorities without lights and sirens, and may be taken
@@ -228,8 +228,8 @@ def load_auckland() -> tuple[System, IntArray]:
     folder = locate.package_file("auckland")
     places = pd.read_csv(folder / "places.csv")
     # rows are stored as differences
-    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * UNIT_MIN
-    minutes = np.stack([urgent, urgent * REGULAR_TO_URGENT])  # mode 0 with lights and sirens, mode 1 without
+    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * TIME_STEP_MIN
+    minutes = np.stack([urgent, urgent * REGULAR_TO_URGENT_RATIO])  # mode 0 with lights and sirens, mode 1 without
     kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
     stations, atoms, hospitals = kinds.values()
     share = places["weight"].to_numpy()[atoms]
@@ -237,10 +237,10 @@ def load_auckland() -> tuple[System, IntArray]:
     travel, nearest = urgent[np.ix_(stations, atoms)], minutes[1][np.ix_(atoms, hospitals)].min(axis=1)
     names = places["name"].to_numpy()
     city = City(
-        CALLS_PER_DAY / 24 * share / share.sum(),
+        AUCKLAND_CALLS_PER_DAY / 24 * share / share.sum(),
         travel,
         turnout_times=0,
-        service_times=DELAY_MIN + travel + SCENE_MIN + TRANSPORTED * (nearest + HANDOVER_MIN),
+        service_times=DELAY_MIN + travel + SCENE_MIN + TRANSPORT_SHARE * (nearest + HANDOVER_MIN),
         atom_names=names[atoms],
         site_names=names[stations],
         atom_locations=where[atoms],
@@ -251,9 +251,9 @@ def load_auckland() -> tuple[System, IntArray]:
     )  # fmt: skip
     on_scene = Duration(SCENE_MIN)
     priorities = [
-        Priority("high", 0.57, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED, takes_from=("low",)),
-        Priority("medium", 0.245, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED),
-        Priority("low", 0.185, 20, DELAY_MIN, mode=1, on_scene=on_scene, transport=TRANSPORTED),
+        Priority("high", 0.57, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORT_SHARE, takes_from=("low",)),
+        Priority("medium", 0.245, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORT_SHARE),
+        Priority("low", 0.185, 20, DELAY_MIN, mode=1, on_scene=on_scene, transport=TRANSPORT_SHARE),
     ]
     handover, locations = Duration(HANDOVER_MIN), where[hospitals]
     system = System(city, minutes, len(hospitals), None, priorities, handover, hospital_locations=locations)

@@ -23,7 +23,7 @@ Limits: TypeAlias = tuple[float, float] | None
 SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
 DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
 MISSING_COLOUR = "#d9d9d9"
-LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
+LINE_COLOUR = "#c8460a"  # stands out from all shades above, also for colour-blind readers
 LEAST_SHARE = 0.02  # smallest share of an atom's calls for which a station is shown in lines and lists
 # Okabe and Ito's palette in an order that also separates well in grey.
 CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
@@ -166,7 +166,7 @@ def stretch(low: FloatArray, high: FloatArray) -> float:
 
 
 def line_thinness(city: City) -> float:
-    """Return the factor on the width of lines, √(40 / M) for M atoms but from 0.12 to 1: many lines hide the map."""
+    """Return a factor for the width of lines on a map, √(40 / M) for M atoms, but at least 0.12 and at most 1."""
     return float(np.clip(np.sqrt(40 / city.n_atoms), 0.12, 1))
 
 

@@ -20,15 +20,15 @@ import numpy as np
 from .._files import atomic
 from ..errors import _validate
 from ..errors._types import ArrayLike, PathLike
-from ._colours import DIVERGING, LINES
+from ._colours import DIVERGING, LINE_COLOUR
 
-FOLDER = files(__package__)
+MAPS_FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
 EXTRA_SCRIPTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
 PLACEHOLDER = re.compile(r"%([A-Z_]+)%")
 HEIGHT = 520
 ROADS = "#b9bdc1"
-CONSTANTS = {"LINES": LINES, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
+CONSTANTS = {"LINES": LINE_COLOUR, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +100,7 @@ def widget_script() -> str:
 @cache
 def style_sheet() -> str:
     """Return the style sheet of all maps: Leaflet's, with images embedded, and the package's."""
-    folder = FOLDER / "vendor" / "leaflet"
+    folder = MAPS_FOLDER / "vendor" / "leaflet"
 
     def picture(found: re.Match[str]) -> str:
         image = folder / found[1]
@@ -121,8 +121,8 @@ def _page_template(kind: str) -> str:
 
 
 def _script(*kinds: str) -> str:
-    """Return JavaScript: Leaflet as the constant L, and the functions that draw maps of some kinds."""
-    leaflet = (FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
+    """Return JavaScript: Leaflet as the constant L, and the functions that draw maps of the given kinds."""
+    leaflet = (MAPS_FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
     leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)  # the source map is not in the package
     own = "".join(_read_page_file(f"{name}.js") for name in ("common", *kinds))
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
@@ -135,4 +135,4 @@ def _fill_constants(text: str) -> str:
 
 def _read_page_file(name: str) -> str:
     """Return the text of a file in the folder ``pages``."""
-    return (FOLDER / "pages" / name).read_text("utf-8")
+    return (MAPS_FOLDER / "pages" / name).read_text("utf-8")

@@ -79,11 +79,11 @@ def deployment_map(
     """
     _colours.require_locations(city)
     named = {} if evaluation is None else _colours.named_evaluations(city, evaluation)
-    streets = None if roads is None else _streets(city, roads)
+    streets = None if roads is None else _street_lines(city, roads)
     title = f"{city.name}, {next(iter(named))}" if len(named) == 1 and "deployment" not in named else city.name
     scene = {"title": title, "notes": city.notes, "city": city_data(city), "streets": streets}
     hours = _validate.positive_number(hours_a_year, "hours_a_year", "h")
-    views = _views(city, named, value, limits, hours)
+    views = _deployment_views(city, named, value, limits, hours)
     return DeploymentMap("deployments", scene, views, height, city, value, limits, hours)
 
 
@@ -96,18 +96,18 @@ class DeploymentMap(Page):
     limits: Limits
     hours_a_year: float
 
-    def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
+    def with_evaluations(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
         """Return a map of other evaluations with the same settings; ``city`` is their city, by default the same."""
         city = self.city if city is None else city
         named = _colours.named_evaluations(city, evaluation)
-        views = _views(city, named, self.value, self.limits, self.hours_a_year)
+        views = _deployment_views(city, named, self.value, self.limits, self.hours_a_year)
         scene = self.scene  # the same object, so that a live map is sent the views only
         if city.n_atoms != self.city.n_atoms or not np.allclose(city.demand_shares, self.city.demand_shares):
             scene = scene | {"city": city_data(city)}
         return replace(self, scene=scene, views=views, city=city)
 
 
-def _views(
+def _deployment_views(
     city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
 ) -> list[dict[str, Any]]:
     """Return one view per evaluation, or of the demand if there is none, and perhaps one of a difference."""
@@ -119,7 +119,7 @@ def _views(
     others = [name for name in named if name != "today"]
     pair = [*others[:1], "today"] if "today" in named else others
     if len(pair) == 2 and value != "demand":  # shares of calls are the same in both
-        views.append(_difference(city, {name: named[name] for name in pair}, shaded, hours))
+        views.append(_difference_view(city, {name: named[name] for name in pair}, shaded, hours))
     return views
 
 
@@ -137,13 +137,13 @@ def city_data(city: City) -> dict[str, Any]:
         "atoms": {
             "name": list(city.atom_names),
             "at": lat_lon(scale * np.array(city.atom_locations), digits),
-            "share": _numbers(city.demand_shares, 6),
+            "share": _json_numbers(city.demand_shares, 6),
             "shape": city.atom_shapes and outlines(city.atom_shapes, scale, digits),
         },
     }
 
 
-def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
+def _street_lines(city: City, roads: RoadNetwork) -> dict[str, Any]:
     """Return the lines of a road network in the encoding of pages; the two directions of a street have one line."""
     _validate.instance(roads, "roads", RoadNetwork, "emsopt.RoadNetwork")
     if roads.polylines is None or roads.geographic != city.geographic:
@@ -184,7 +184,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
         "summary": f"{city.total_rate:.3g} calls per hour, {city.n_sites} candidate sites",
         "hint": "",
         "classes": _colours.classes(values, edges),
-        "columns": [_column(label, unit, values)],
+        "columns": [_quantity(label, unit, values)],
         "units": [],
         "lines": [],
     }
@@ -194,9 +194,9 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
-        said = f"{_count_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
+        said = f"{_units_text(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
-        view["units"].append(_station(place, "", str(len(units)), said, rows))
+        view["units"].append(_station_marker(place, "", str(len(units)), said, rows))
     pairs = _colours.pairs_to_draw(fractions).tolist()
     return view | {
         "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
@@ -205,7 +205,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
     }
 
 
-def _difference(
+def _difference_view(
     city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shading], hours: float
 ) -> dict[str, Any]:
     """Return the data of a map in which atoms are shaded by the first deployment's value minus the second's."""
@@ -225,25 +225,25 @@ def _difference(
         "hint": f" Blue: {first} is better, for {count[0]}. Orange: {second} is better, for {count[1]}.",
         "classes": _colours.classes(values, step * (np.arange(8) - 3.5), _colours.DIVERGING),
         "columns": [
-            *(_column(label + which, unit, column) for which, column in columns.items()),
-            {"label": "calls", "unit": "a year", "digits": 0, "values": _numbers(calls, 1)},
+            *(_quantity(label + which, unit, column) for which, column in columns.items()),
+            {"label": "calls", "unit": "a year", "digits": 0, "values": _json_numbers(calls, 1)},
         ],
-        "units": _changes(city, named),
+        "units": _unit_change_markers(city, named),
         "compared": [first, second],
         "lines": [],
     }
 
 
-def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
+def _unit_change_markers(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
     """Return the markers of the places that have units in at least one of two deployments."""
     (first, second), units = named, []
     counts, before = (_colours.sum_by_place(city, evaluation)[1].tolist() for evaluation in named.values())
     for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
         if now or was:
             text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
-            said = f"{_count_units(now)} in {first}, {was} in {second}"
+            said = f"{_units_text(now)} in {first}, {was} in {second}"
             tone = "" if now == was else "gain" if now > was else "loss"
-            units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
+            units.append(_station_marker(place, tone, text, said, [[name, str(now), str(was)]]))
     return units
 
 
@@ -261,22 +261,22 @@ def _summary(evaluation: Evaluation) -> str:
     )
 
 
-def _column(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
+def _quantity(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
     """Return a quantity in the form that a page reads: label, unit, digits to show, and the value of every atom."""
-    return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _numbers(values, 4)}
+    return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _json_numbers(values, 4)}
 
 
-def _station(place: int, tone: str, text: str, label: str, rows: list[list[str]]) -> dict[str, Any]:
+def _station_marker(place: int, tone: str, text: str, label: str, rows: list[list[str]]) -> dict[str, Any]:
     """Return the marker of a place: its style, the text on it, its label and the table in its popup."""
     return {"at": place, "tone": tone, "text": text, "label": label, "rows": rows}
 
 
-def _count_units(count: int) -> str:
+def _units_text(count: int) -> str:
     """Return the text "1 unit", "2 units" and so on."""
     return f"{count} unit" if count == 1 else f"{count} units"
 
 
-def _numbers(values: ArrayLike, digits: int) -> list[float | None]:
+def _json_numbers(values: ArrayLike, digits: int) -> list[float | None]:
     """Return rounded floats, with None for NaN and infinite values, which JSON does not have."""
     return [round(v, digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
 

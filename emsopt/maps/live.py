@@ -85,7 +85,7 @@ class LiveMap(AnyWidget):
 
     def update(self, evaluation: Evaluations) -> None:
         """Show other evaluations of the same city on the map of deployments."""
-        self.draw(self._deployments().updated(evaluation))
+        self.draw(self._deployments().with_evaluations(evaluation))
 
     def press(self, place: int) -> None:
         """Call ``clicked`` as after a click on the station at a place, an index of ``scene["city"]["places"]``."""

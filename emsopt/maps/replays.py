@@ -20,7 +20,7 @@ from . import _colours
 from ._page import HEIGHT, Page
 from .deployments import lat_lon, outlines, place_names
 
-TENTHS = 10  # times on the page are whole tenths of a minute, to keep it small
+TENTHS_PER_MINUTE = 10  # times on the page are whole tenths of a minute, to keep it small
 CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses
 
 
@@ -179,4 +179,4 @@ def _stations(names: list[str], points: list[list[float]]) -> list[dict[str, Any
 
 def _to_tenths(minutes: ArrayLike) -> list[int | None]:
     """Return times (min) as whole tenths of a minute, with None for NaN and infinite ones."""
-    return [round(TENTHS * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]
+    return [round(TENTHS_PER_MINUTE * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]

@@ -15,7 +15,7 @@ GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number i
 TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
 MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
 IN_TIME_BONUS = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
-QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
+MAX_QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 
 
@@ -157,7 +157,7 @@ def _pop_waiting_job(fleet: Any, waiting: IntArray, head: IntArray, length: IntA
             for u in range(len(fleet)):
                 if fleet[u].on and not fleet[u].busy:
                     job = waiting[k, head[k]]
-                    head[k] = (head[k] + 1) % QUEUE
+                    head[k] = (head[k] + 1) % MAX_QUEUE
                     length[k] -= 1
                     return int(job)
             return -1
@@ -247,10 +247,10 @@ def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
 def _enqueue(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, length: IntArray) -> None:
     """Add a job to the queue of priority k: at the head if ``first``, as when it lost its unit, else at the end."""
     if first:
-        head[k] = (head[k] - 1) % QUEUE
+        head[k] = (head[k] - 1) % MAX_QUEUE
         waiting[k, head[k]] = job
     else:
-        waiting[k, (head[k] + length[k]) % QUEUE] = job
+        waiting[k, (head[k] + length[k]) % MAX_QUEUE] = job
     length[k] += 1
 
 
@@ -259,9 +259,9 @@ def run_events(
     seed: int, warmup: int, counted: int, duty: Any, world: SystemArrays, rules: PolicyArrays, fleet: Any, calls: Any,
     tally: Counters,
 ) -> tuple[float, float]:  # fmt: skip
-    """Simulate until all counted calls are over; return the minutes at which the first came and the last ended.
+    """Simulate operations until the last of ``counted`` calls is over; return when the first came and that ended (min).
 
-    The end is -1 if a queue grew beyond `QUEUE` jobs. ``fleet`` has p records of UNIT, ``calls`` unused records of
+    The end is -1 if a queue grew beyond `MAX_QUEUE` jobs. ``fleet`` has p records of UNIT, ``calls`` unused records of
     CALL; ``duty``, shape (p, 168), marks the hours of the week in which each unit works.
     """
     # read once: each reading of a part of a tuple counts a reference
@@ -273,7 +273,7 @@ def run_events(
     K, N, home_mode = len(classes), len(sites), len(to_place) - 1
 
     unused, top = np.arange(len(calls)), len(calls)  # a stack, which gives and takes a slot at once
-    waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
+    waiting, head, length = np.zeros((K, MAX_QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
     need, count, value = np.zeros(N, np.int64), np.zeros(len(rules.weight), np.int64), np.zeros(len(rules.weight))
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
     closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
@@ -334,7 +334,7 @@ def run_events(
             if u < 0:
                 if not queue:
                     ended = _end_job(calls[slot], slot, closed, ended)
-                elif length[k] == QUEUE:
+                elif length[k] == MAX_QUEUE:
                     return begin, -1.0
                 else:
                     _enqueue(k, job, calls[slot].time < now, waiting, head, length)

@@ -107,7 +107,7 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     dearest = costs.max()
 
     def solve(policy: IntArray) -> tuple[FloatArray, float, float]:
-        """Return the relative values h of the states, the mean cost of an answered call, and the loss probability."""
+        """Return, for a policy, the relative costs h of all states, the mean cost of an answered call, and the loss."""
         flow, cost = np.zeros((len(states), len(states))), np.zeros(len(states))
         for s in states[:-1]:
             unit = policy[s]

@@ -73,7 +73,7 @@ class OperationsObjective(Objective):
 
     @cached_property
     def value_function(self) -> Callable[..., FloatArray]:
-        """Function from checked deployments, shape (K, p), to their values, shape (K,), which does not count them."""
+        """Function that returns the values, shape (K,), of K deployments, shape (K, p), and counts no evaluation."""
         return partial(map_rows, lambda rows: [self.evaluation(sites).late_share for sites in rows])
 
     def evaluation(self, sites: Sites) -> Operations:  # type: ignore[override]

@@ -25,7 +25,7 @@ from . import _events, _fleet
 from ._events import MOST_UNITS
 from ._fleet import PolicyArrays
 from .policy import DISPATCH, RELOCATION, Policy
-from .system import HOURS, System
+from .system import HOURS_A_WEEK, System
 
 BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 
@@ -87,7 +87,7 @@ class Operations:
 
     @property
     def mean_response(self) -> float:
-        """Mean response of all answered calls, from the call, min; NaN if there is none."""
+        """Mean minutes from an answered call to the first unit's arrival; NaN if no call was answered."""
         return _ratio(self.response_sum.sum(), (self.calls - self.lost).sum())
 
     @property
@@ -102,7 +102,7 @@ class Operations:
 
     def percentile(self, share: float, priority: int | str | None = None) -> float:
         """Return the response time (min, in tenths) within which a share of the answered calls was reached."""
-        counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
+        counts = self.histogram[self._priority_columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         # the end of its bin, by which all in it are reached
         return float(reached + 1) / _events.PER_MINUTE if counts[-1] else np.nan
@@ -115,7 +115,7 @@ class Operations:
     def _batches(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the numerator and denominator of a measure in each batch, shapes (B,)."""
         _validate.choice(measure, "measure", ("mean_response", "late", "loss"))
-        answered, columns = self.calls - self.lost, self._columns(priority)
+        answered, columns = self.calls - self.lost, self._priority_columns(priority)
         above, below = {
             "mean_response": (self.response_sum, answered),
             "late": (self.late, answered),
@@ -123,7 +123,7 @@ class Operations:
         }[measure]
         return above[:, columns].sum(axis=1), below[:, columns].sum(axis=1)
 
-    def _columns(self, priority: int | str | None) -> slice:
+    def _priority_columns(self, priority: int | str | None) -> slice:
         """Return the slice of columns of a priority, given by number or name; None stands for all priorities."""
         if priority is None:
             return slice(None)
@@ -143,7 +143,7 @@ class Operations:
         rows = {}
         names = [priority.name for priority in self.system.priorities]
         for name, k in [*zip(names, range(len(names)), strict=True), ("all calls", None)]:
-            part = self._columns(k)
+            part = self._priority_columns(k)
             calls, lost = self.calls[:, part].sum(), self.lost[:, part].sum()
             answered = calls - lost
             low, high = self.interval("mean_response", k)
@@ -240,19 +240,19 @@ def simulate(
         trace=np.full((trace, 7), np.nan),
     )
     rules = _policy_arrays(system, policy, offsets, table, capacity == "queue")
-    most = p * MOST_UNITS + K * _events.QUEUE  # an open call has a unit or waits
+    most = p * MOST_UNITS + K * _events.MAX_QUEUE  # an open call has a unit or waits
     opened = _fleet.zero_records(most, _fleet.CALL)
     begin, end = _events.run_events(seed, warmup, calls, duty, _system_arrays(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
-            f"calls that wait need more than {_events.QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot serve "
-            "all calls. Add units, lengthen their shifts, lower the load, or use capacity='loss'."
+            f"calls that wait need more than {_events.MAX_QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot "
+            "serve all calls. Add units, lengthen their shifts, lower the load, or use capacity='loss'."
         )
     counts, (answered, response, late) = tally.batches, tally.atoms.T
-    weeks, minute = np.divmod([begin, end], 60 * HOURS)
+    weeks, minute = np.divmod([begin, end], 60 * HOURS_A_WEEK)
     # Minutes on duty until begin and until end: whole weeks, and in the last one full hours and a part.
     each = [
-        weeks * 60 * on.sum() + np.interp(minute, 60 * np.arange(HOURS + 1), 60 * np.append(0, on.cumsum()))
+        weeks * 60 * on.sum() + np.interp(minute, 60 * np.arange(HOURS_A_WEEK + 1), 60 * np.append(0, on.cumsum()))
         for on in duty
     ]
     with np.errstate(invalid="ignore"):
@@ -343,10 +343,10 @@ def _policy_arrays(system: System, policy: Policy, offsets: FloatArray, table: I
 def _duty_hours(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return whether each unit is on duty in each hour of the week, shape (p, 168)."""
     if shifts is None:
-        return np.ones((units, HOURS), bool)
+        return np.ones((units, HOURS_A_WEEK), bool)
     hours = _validate.real_array(shifts, "shifts", (units, 2), low=0)
     if hours.max() > 24 or np.any(hours % 1):
         raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {_validate.quote(hours.tolist())}.")
     begin, end = hours.T[:, :, None]
-    hour = np.arange(HOURS) % 24
+    hour = np.arange(HOURS_A_WEEK) % 24
     return np.where(begin < end, (begin <= hour) & (hour < end), (begin <= hour) | (hour < end))

@@ -22,7 +22,7 @@ from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray
 from ..evaluators.evaluation import LATE_MIN
 
-HOURS = 168  # of a week, from Monday at midnight
+HOURS_A_WEEK = 168  # of a week, from Monday at midnight
 
 
 @dataclass(frozen=True)
@@ -204,10 +204,10 @@ class System:
         if abs(sum(shares) - 1) > 1e-9:
             raise InputError(f"the shares of `priorities` must sum to 1; got {shares}.")
         for k, priority in enumerate(priorities):
-            self._check(priority, names[: k + 1], names, hospitals)
+            self._check_priority(priority, names[: k + 1], names, hospitals)
         return priorities
 
-    def _check(self, priority: Priority, urgent: list[str], names: list[str], hospitals: int) -> None:
+    def _check_priority(self, priority: Priority, urgent: list[str], names: list[str], hospitals: int) -> None:
         """Raise unless a priority fits the system; ``urgent`` has its name and those of all more urgent priorities."""
         if self.minutes is None and (hospitals or self.handover.mean or priority.on_scene.mean):
             raise InputError(
@@ -253,9 +253,9 @@ class System:
 def _weekly_factors(values: ArrayLike | None) -> FloatArray:
     """Return factors for the hours of a week, (168,), from those of a week or a day; ones for None."""
     if values is None:
-        return np.ones(HOURS)
+        return np.ones(HOURS_A_WEEK)
     factors = _validate.real_array(values, "calls_by_hour", (None,), low=0)
-    if len(factors) not in (24, HOURS) or not factors.min() > 0:
+    if len(factors) not in (24, HOURS_A_WEEK) or not factors.min() > 0:
         got = f"got {len(factors)}, least {factors.min():g}"
-        raise InputError(f"`calls_by_hour` must hold 24 or {HOURS} factors above 0; {got}.")
-    return np.tile(factors, HOURS // len(factors)).astype(float)
+        raise InputError(f"`calls_by_hour` must hold 24 or {HOURS_A_WEEK} factors above 0; {got}.")
+    return np.tile(factors, HOURS_A_WEEK // len(factors)).astype(float)

@@ -33,7 +33,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5,
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def common_style() -> Iterator[None]:
     """Apply the common style while the decorated drawing function runs."""
     with mpl.rc_context(STYLE):
         yield
@@ -139,7 +139,7 @@ def remove_ticks(ax: Axes) -> None:
     ax.spines[:].set_visible(False)
 
 
-def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
+def add_legend_above(ax: Axes, columns: int, least: int = 2) -> None:
     """Put a legend above the axes if there are at least ``least`` labels."""
     if len(ax.get_legend_handles_labels()[1]) >= least:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)

@@ -22,6 +22,7 @@ from ._style import (
     AxLike,
     Style,
     categories,
+    common_style,
     draw_line,
     line_style,
     marker,
@@ -29,14 +30,13 @@ from ._style import (
     panels,
     remove_ticks,
     shared_legend,
-    styled,
 )
 
 PANEL_SIZE = (5.8, 3.1)  # inches; two stand side by side
 VALUE_NAMES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
 
 
-@styled()
+@common_style()
 def cumulative_regret(
     frame: pd.DataFrame,
     ax: AxLike = None,
@@ -102,10 +102,10 @@ def cumulative_regret(
 MAP_WIDTH_IN = 4.7  # inches; three maps side by side
 DISC_BOX: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
 LABEL_STYLE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
-BEST_PATH_STYLE: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
+BEST_PATH_STYLE: Style = {"color": _colours.LINE_COLOUR, "linewidth": 6, "alpha": 0.4}
 
 
-@styled()
+@common_style()
 def exploration(
     net: RoadNetwork,
     visits: Any,
@@ -140,19 +140,19 @@ def exploration(
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
         for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
-            panel.add_collection(LineCollection(driven, zorder=3 + k, **_class_style(kind)))
+            panel.add_collection(LineCollection(driven, zorder=3 + k, **_visit_class_style(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
             note(panel, text, lines[edge][at], bbox=DISC_BOX, **LABEL_STYLE)
         remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
-    handles = [marker(kind["text"], **_class_style(kind)) for kind in CLASSES]
+    handles = [marker(kind["text"], **_visit_class_style(kind)) for kind in CLASSES]
     handles += [marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes
 
 
-@styled()
+@common_style()
 def routes(
     maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]], ax: AxLike = None
 ) -> tuple[Figure, AxesArray]:
@@ -211,6 +211,6 @@ def _map_axes(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]
     return fig, axes
 
 
-def _class_style(kind: Style) -> Style:
+def _visit_class_style(kind: Style) -> Style:
     """Return the colour and line width (points) of a class of edges."""
     return {"color": kind["colour"], "linewidth": 0.6 * kind["weight"]}

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from ..errors import _validate
 from ..errors._types import ArrayLike
 from ..maps import _colours
-from ._style import AxesArray, AxLike, shared_legend, styled
+from ._style import AxesArray, AxLike, common_style, shared_legend
 from ._style import panels as grid
 
 HEIGHT_RATIOS = (2.4, 1, 1.2)
 
 
-@styled()
+@common_style()
 def boke_step(
     profile: pd.DataFrame,
     points: ArrayLike,
@@ -76,6 +76,6 @@ def boke_step(
     bottom.set(ylabel="bound", xlabel="x")
     if proposal is not None:
         for panel in axes:
-            panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")
+            panel.axvline(proposal, color=_colours.LINE_COLOUR, linewidth=1.8, linestyle=":", label="next")
     shared_legend(fig, axes, 5)
     return fig, axes

@@ -11,13 +11,13 @@ from ..errors import InputError
 from ..maps import _colours
 from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
-from ._style import AxesArray, AxLike, Style, figure, panels, styled
+from ._style import AxesArray, AxLike, Style, common_style, figure, panels
 
 PLAYS_DRAWN = 128  # more plays would hide each other
-ALPHA = 0.1
+TOLERANCE = 0.1
 
 
-@styled()
+@common_style()
 def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
@@ -57,8 +57,8 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
 
     x = np.linspace(0, 1, 101)
     top = problem.set_values.max()
-    least = problem.worst + (1 - ALPHA) * (top - problem.worst)  # measured from `worst`, as the tolerance is
-    right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {ALPHA:g})")
+    least = problem.worst + (1 - TOLERANCE) * (top - problem.worst)  # measured from `worst`, as the tolerance is
+    right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {TOLERANCE:g})")
     for i, name in enumerate(problem.set_names):
         style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
         if len(problem.control_sets[i]) == 1:
@@ -77,7 +77,7 @@ def _symbol(i: int) -> Style:
     return {"marker": "os^D"[i % 4], "color": _colours.CATEGORIES[(4, 1, 6)[i % 3]]}
 
 
-@styled()
+@common_style()
 def control_run(
     run: ControlRun, problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1
 ) -> tuple[Figure, Axes]:

@@ -20,25 +20,25 @@ from ..optimizers.result import confidence_band
 from ._style import (
     AxLike,
     Style,
+    add_legend_above,
     categories,
+    common_style,
     draw_line,
     figure,
-    legend_above,
     line_style,
     note,
     readable_name,
-    styled,
     whole_ticks,
 )
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
-LOADS = {
+LOAD_LABELS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
     "service_rate_per_day": "Service rate of a unit, μ (calls per day)",
 }
 
 
-@styled()
+@common_style()
 def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the mean response of several deployments against the load or another parameter.
 
@@ -70,12 +70,12 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     if loads.min() > 0 and loads.max() / loads.min() > 50:  # linear axes would crowd the small loads
         ax.set_xscale("log")
     axis = str(frame.index.name or "offered_load")
-    ax.set(xlabel=LOADS.get(axis) or readable_name(axis).capitalize(), ylabel="Mean response (min)")
+    ax.set(xlabel=LOAD_LABELS.get(axis) or readable_name(axis).capitalize(), ylabel="Mean response (min)")
     ax.legend()
     return fig, ax
 
 
-@styled()
+@common_style()
 def convergence(
     runs: Mapping[str, Any],
     ax: AxLike = None,
@@ -159,7 +159,7 @@ def _best_values(runs: Any, name: str, against: str) -> pd.DataFrame:
     return pd.concat(best, axis=1).sort_index().ffill().dropna()  # else means would jump where a run ends
 
 
-@styled()
+@common_style()
 def regret_curves(
     curves: Mapping[str, Any],
     ax: AxLike = None,
@@ -207,11 +207,11 @@ def regret_curves(
         ax.set(xscale="log", yscale="log")
     ax.set(xlabel=against, ylabel=label)
     ax.margins(x=0)
-    legend_above(ax, 2, least=1)
+    add_legend_above(ax, 2, least=1)
     return fig, ax
 
 
-@styled()
+@common_style()
 def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the share of answered calls whose response takes t minutes or more, against t.
 
@@ -239,12 +239,12 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     whole_ticks(ax.xaxis, (1, 2, 5, 10))
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")
     ax.set(xlim=(0, end), ylim=(0, 103))
-    legend_above(ax, len(named))
-    _late_table(ax, named, thresholds)
+    add_legend_above(ax, len(named))
+    _draw_late_table(ax, named, thresholds)
     return fig, ax
 
 
-@styled()
+@common_style()
 def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = LATE_MIN
 ) -> tuple[Figure, Axes]:
@@ -262,7 +262,7 @@ def response_histogram(
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **line_style(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")
     ax.set(xlim=(0, edges[-1]), ylim=(0, None))
-    legend_above(ax, len(named))
+    add_legend_above(ax, len(named))
     return fig, ax
 
 
@@ -271,7 +271,7 @@ def _longest_time(named: Mapping[str, Evaluation]) -> float:
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())
 
 
-def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArray) -> None:
+def _draw_late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArray) -> None:
     """Draw a table, in the upper right corner, of the shares of answered calls that take each threshold or longer."""
     wide, high = 0.085 * len(thresholds), 0.075 * (1 + len(named))
     box = Bbox.from_bounds(1 - wide, 0.98 - high, wide, high)

@@ -20,12 +20,12 @@ from ..errors._types import FloatArray
 from ..evaluators import Evaluation
 from ..maps import _colours
 from ..maps._colours import Value
-from ._style import AxesArray, AxLike, Style, marker, new_figure, note, panels, remove_ticks, styled
+from ._style import AxesArray, AxLike, Style, common_style, marker, new_figure, note, panels, remove_ticks
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 
 
-@styled()
+@common_style()
 def deployments(
     city: City,
     evaluations: Evaluation | Mapping[str, Evaluation] | None = None,
@@ -68,7 +68,7 @@ def deployments(
     norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
-        _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))  # NaN gets the colour for `bad`
+        _draw_map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))  # NaN gets the colour for `bad`
         reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
         panel.set_title(f"{name or city.name}{reached}")
     _, label, unit = shaded[0]
@@ -77,7 +77,7 @@ def deployments(
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
     bar.ax.grid(visible=False)
-    _map_legend(axes, city, lines=any(evaluation is not None for evaluation in named.values()))
+    _draw_legend(axes, city, lines=any(evaluation is not None for evaluation in named.values()))
     return fig, axes
 
 
@@ -106,11 +106,11 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
     return fig, np.array(maps, dtype=object), {"cax": bar}
 
 
-def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArray) -> None:
+def _draw_map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArray) -> None:
     """Draw one map on ``ax``: atoms shaded by ``colours``, stations, lines from stations to the atoms they serve."""
     atoms = np.asarray(city.atom_locations)
     if city.atom_shapes:
-        paths = [_path(shape) for shape in city.atom_shapes]
+        paths = [_outline_path(shape) for shape in city.atom_shapes]
         ax.add_collection(PathCollection(paths, facecolors=colours, edgecolors="white", linewidths=0.8))
     else:
         sizes = 450 * min(1, 100 / city.n_atoms) * city.demand_shares / city.demand_shares.max()
@@ -122,25 +122,25 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
         at, counts, fractions = _colours.sum_by_place(city, evaluation)
         i, j = _colours.pairs_to_draw(fractions).T
         drawn, thinness = fractions[i, j], _colours.line_thinness(city)
-        opaque = np.tile(to_rgba(_colours.LINES), (len(drawn), 1))
+        opaque = np.tile(to_rgba(_colours.LINE_COLOUR), (len(drawn), 1))
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)  # faint where the share is small
         lines = list(np.stack([places[i], atoms[j]], axis=1))
-        widths = thinness * _width(drawn)
+        widths = thinness * _line_width(drawn)
         ax.add_collection(LineCollection(lines, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
         shares = np.bincount(at, weights=evaluation.unit_shares, minlength=len(places))
         for place in np.flatnonzero(counts):
-            _station(ax, places[place], counts[place], shares[place])
+            _draw_station(ax, places[place], counts[place], shares[place])
     x, y = places[counts == 0].T
     ax.scatter(x, y, marker="s", s=34, c="white", edgecolors="#222", linewidths=1.5, zorder=4)
-    _frame(ax, city)
+    _set_frame(ax, city)
 
 
-def _width(fraction: Any) -> Any:
+def _line_width(fraction: Any) -> Any:
     """Return the width (points) of a line that shows a share of an atom's calls."""
     return 0.4 + (WIDEST_LINE - 0.4) * fraction
 
 
-def _path(shape: dict[str, Any]) -> Path:
+def _outline_path(shape: dict[str, Any]) -> Path:
     """Return a GeoJSON Polygon or MultiPolygon as one path, holes included."""
     paths = []
     for hole, corners in _colours.rings(shape):
@@ -151,7 +151,7 @@ def _path(shape: dict[str, Any]) -> Path:
     return Path.make_compound_path(*paths)
 
 
-def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
+def _draw_station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
     """Draw a black square with the number of units, and the station's share of all answered calls below it."""
     ax.plot(*place, marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
     note(ax, str(units), place, color="white", va="center_baseline", weight="bold", fontsize=10, zorder=6)
@@ -168,7 +168,7 @@ def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
     return low - margin * (1, 3), high + margin, aspect  # room for the scale bar below
 
 
-def _frame(ax: Axes, city: City) -> None:
+def _set_frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
     remove_ticks(ax)
@@ -192,7 +192,7 @@ def _wrap_notes(notes: str, inches: float) -> list[str]:
     return wrap(notes, max(40, int(inches * 14)))  # characters of size 9 per inch
 
 
-def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
+def _draw_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     """Draw the legend of symbols and the city's notes below the first map of the last row."""
     square = {"marker": "s", "linestyle": "none"}
     vacant = "vacant site" if lines else "candidate site"
@@ -201,8 +201,8 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
         handles.insert(0, marker("station: units, share of calls", color="#111", markersize=12, **square))
         thinness = _colours.line_thinness(city)
         shares = {0.1: "10%", 0.5: "50%", 1: "100% of an atom's calls"}
-        style: Style = {"color": _colours.LINES}
-        handles += [marker(text, linewidth=thinness * _width(share), **style) for share, text in shares.items()]
+        style: Style = {"color": _colours.LINE_COLOUR}
+        handles += [marker(text, linewidth=thinness * _line_width(share), **style) for share, text in shares.items()]
     spans, dpi = [panel.get_window_extent() for panel in axes], axes[0].figure.dpi
     ax = next(panel for panel, span in zip(axes, spans, strict=True) if span.y0 < spans[-1].y1)
     widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ..errors import InputError, _validate
 from ..maps import _colours
-from ._style import AxesArray, AxLike, figure, legend_above, line_style, panels, remove_ticks, styled
+from ._style import AxesArray, AxLike, add_legend_above, common_style, figure, line_style, panels, remove_ticks
 
 if TYPE_CHECKING:
     from ..calls import BackTest, Fit, WeeklyProfile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DAY_TYPES = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
-@styled()
+@common_style()
 def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the calls per hour over the day, on weekdays and at weekends.
 
@@ -52,7 +52,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     return fig, ax
 
 
-@styled()
+@common_style()
 def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 
@@ -97,7 +97,7 @@ PALE_COLOURS = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5]
 NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
 
-@styled()
+@common_style()
 def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw a two-dimensional histogram of recorded drives by distance and time, with the fitted law.
 
@@ -131,7 +131,7 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-@styled()
+@common_style()
 def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw recorded and modelled response times: their distribution, and their means by hour and by zone.
 
@@ -152,14 +152,14 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     shares = report.distribution
     at = np.arange(len(shares))
     axes[0].bar(at, shares["recorded"], color=line_style(0)["color"], alpha=0.5, label="recorded")
-    _intervals(axes[0], at, shares, upright=True)
+    _draw_intervals(axes[0], at, shares, upright=True)
     every = max(1, len(shares) // 10)
     axes[0].set_xticks(at[::every], shares.index[::every])
     axes[0].set(xlabel="Response (min)", ylabel="Share of calls")
     for axis, table, group in ((axes[1], report.by_hour, "hour of the day"), (axes[2], report.by_zone, "zone")):
         at = np.arange(len(table))[::-1]  # the first row on top
         outside = (table["recorded"] < table["low"]) | (table["recorded"] > table["high"])
-        _intervals(axis, at, table, upright=False)
+        _draw_intervals(axis, at, table, upright=False)
         for which, shape, k in ((~outside, "o", 0), (outside, "s", 4)):
             style = {"color": line_style(k)["color"], "markersize": 6, "linestyle": "none"}
             axis.plot(table["recorded"][which], at[which], shape, **style)
@@ -170,7 +170,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     return fig, axes
 
 
-def _intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
+def _draw_intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
     """Draw the modelled values of a table, with their intervals as vertical (``upright``) or horizontal bars."""
     lines, ticks = (ax.vlines, "_") if upright else (ax.hlines, "|")
     lines(at, table["low"], table["high"], color="#b5b5b5", linewidth=5, zorder=1.5)
@@ -178,10 +178,10 @@ def _intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
     ax.plot(*points, ticks, color="#333333", markersize=11, markeredgewidth=2, linestyle="none", label="modelled")
 
 
-DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site")
+BAR_LABELS = ("drives to a call", "on scene, transport, hospital", "drives to a site")
 
 
-@styled()
+@common_style()
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the activity of each unit over time, from the drives that a simulation with ``trace=`` recorded.
 
@@ -216,11 +216,11 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
         (to_site["unit"], to_site["leave"], to_site["until"]),
     )
     fig, ax = figure((11, 0.28 * len(result.sites) + 1.6), ax)
-    for k, (name, (unit, first, until)) in enumerate(zip(DRIVES, spans, strict=True)):
+    for k, (name, (unit, first, until)) in enumerate(zip(BAR_LABELS, spans, strict=True)):
         hours_at_it = (until - first).clip(lower=0) / 60
         ax.barh(unit, hours_at_it, left=first / 60, height=0.7, color=line_style(k)["color"], label=name)
     ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))  # first unit on top
     ax.set_yticks(range(len(result.sites)))
     ax.grid(visible=False, axis="y")
-    legend_above(ax, 3)
+    add_legend_above(ax, 3)
     return fig, ax

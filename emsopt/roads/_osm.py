@@ -68,7 +68,7 @@ ACCESS_KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
 # Other values of `emergency` say what a thing is.
 OPEN_VALUES = {"yes", "designated", "official", "permissive", "destination"}
 CLOSED_VALUES = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
-ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
+ONE_WAY_DIRECTIONS = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
 SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
@@ -104,12 +104,10 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
     lengths = np.maximum(metres, SHORTEST_M)
     assumed = np.mean([edge.assumed for edge in edges])
-    inclines, remarks = np.zeros(len(edges)), ["The file has no heights: incline 0."]
-    if heights is not None:
-        ends = np.array([(line[0], line[-1]) for line in lines])
-        nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
-        elevated = np.array([edge.elevated for edge in edges])
-        inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, elevated)
+    ends = np.array([(line[0], line[-1]) for line in lines])
+    nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
+    elevated = np.array([edge.elevated for edge in edges])
+    inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, elevated)
     notes = [f"Speed limits of {assumed:.0%} of the edges are defaults of their class.", *remarks]
     if missing:
         notes.append(f"{missing} ways are cut where the extract ends.")
@@ -236,7 +234,7 @@ def _split_ways(ways: list[Road], places: Places, closed_nodes: set[int]) -> tup
     edges: list[Edge] = []
     street = missing = 0
     for way, nodes, tags in ways:
-        speed, direction = _speed(tags.get("maxspeed", "")), _direction(tags)
+        speed, direction = _speed_limit_kmh(tags.get("maxspeed", "")), _one_way_direction(tags)
         elevated = any(tags.get(key, "no") != "no" for key in ("tunnel", "bridge"))
         default = (EMERGENCY_KMH | SPEEDS_KMH)[tags["highway"]]
         facts = (speed or default, tags["highway"], elevated, speed is None)
@@ -262,17 +260,17 @@ def _split_nodes(nodes: list[int], places: Places, uses: Mapping[int, int]) -> I
         part = part if known else []
 
 
-def _direction(tags: Mapping[str, str]) -> int:
+def _one_way_direction(tags: Mapping[str, str]) -> int:
     """Return 1 if a way is one-way in the order of its nodes, -1 if against it, and 0 if two-way.
 
     Roundabouts and motorways are one-way by default.
     """
     if "oneway" in tags:
-        return ONE_WAY.get(tags["oneway"], 0)  # other words, such as reversible, count as two-way
+        return ONE_WAY_DIRECTIONS.get(tags["oneway"], 0)  # other words, such as reversible, count as two-way
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
 
 
-def _speed(text: str) -> float | None:
+def _speed_limit_kmh(text: str) -> float | None:
     """Return the speed limit in a tag ``maxspeed`` such as "50" or "30 mph" in km/h; None if it is not a number."""
     number, _, unit = text.partition(" ")
     try:

@@ -17,11 +17,11 @@ from .._files import formats, geography
 from ..errors import InputError, Message
 from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote
-from .energy import STEEPEST
-from .shortest_paths import FARTHEST_M, LONGEST_M, MAX_SPEED_M_S
+from .energy import STEEPEST_RAD
+from .shortest_paths import MAX_COORDINATE_M, MAX_LENGTH_M, MAX_SPEED_M_S
 
 CAR = "passenger"  # SUMO's name of the vehicle class
-HIGHEST_M = 1e4  # above all mountains: larger heights are mistakes
+MAX_HEIGHT_M = 1e4  # above all mountains: larger heights are mistakes
 
 Attributes: TypeAlias = dict[str, str]
 
@@ -58,8 +58,8 @@ class _Content:
         where = f"lane {quote(lane.get('id'))}"
         self._open_lanes |= {(name, lane.get("index")): len(self.roads) for lane in opened}
         self.roads[name] = _Road(
-            _number(lane, "length", where, "m", LONGEST_M),
-            _number(lane, "speed", where, "m/s", MAX_SPEED_M_S),
+            _positive_number(lane, "length", where, "m", MAX_LENGTH_M),
+            _positive_number(lane, "speed", where, "m/s", MAX_SPEED_M_S),
             edge.get("type") or "unknown",
             _points(lane, where),
         )
@@ -137,7 +137,7 @@ def _is_open(element: Attributes) -> bool:
     return CAR not in refused and "all" not in refused
 
 
-def _number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:
+def _positive_number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:
     """Return the attribute ``key`` as a number; raise unless it is above 0 and at most ``most``."""
     text = element.get(key)
     try:
@@ -155,26 +155,26 @@ def _points(lane: Attributes, where: str) -> FloatArray:
     text = lane.get("shape", "")
     try:
         points = np.array([[*map(float, point.split(",")[:3]), np.nan][:3] for point in text.split()])
-        inside = np.abs(points) <= (FARTHEST_M, FARTHEST_M, HIGHEST_M)
+        inside = np.abs(points) <= (MAX_COORDINATE_M, MAX_COORDINATE_M, MAX_HEIGHT_M)
         inside[:, 2] |= np.isnan(points[:, 2])
         if len(points) < 2 or not inside.all():
             raise ValueError
     except ValueError:
-        wanted = f"at least two points 'x,y' or 'x,y,z' in metres, with heights of at most {HIGHEST_M:g}"
+        wanted = f"at least two points 'x,y' or 'x,y,z' in metres, with heights of at most {MAX_HEIGHT_M:g}"
         raise InputError(f"The shape of {where} must have {wanted}; got {text[:60]!r}.") from None
     return points
 
 
 def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the inclines of roads (rad), shape (E,), at most `STEEPEST`, and notes on those that were changed."""
+    """Return the inclines of roads (rad), shape (E,), at most `STEEPEST_RAD`, and notes on those that were changed."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
     inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either
-    flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > STEEPEST).sum()
+    flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > STEEPEST_RAD).sum()
     notes = [f"{flat} of {len(lines)} roads have no heights: incline 0."] if flat else []
     if steep:
-        notes.append(f"{steep} of {len(lines)} roads would be steeper than {STEEPEST:g} rad: incline cut to that.")
-    return np.clip(np.nan_to_num(inclines), -STEEPEST, STEEPEST), notes
+        notes.append(f"{steep} of {len(lines)} roads would be steeper than {STEEPEST_RAD:g} rad: incline cut to that.")
+    return np.clip(np.nan_to_num(inclines), -STEEPEST_RAD, STEEPEST_RAD), notes
 
 
 def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:

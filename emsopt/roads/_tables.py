@@ -3,10 +3,10 @@
 Column names are case-insensitive, and the first of these that a table has is used:
 
 ========  ===============================================================================================
-nodes     name `NODE`; coordinates ``lon, lat`` or ``x, y`` (degrees, or metres on a plane); optional:
+nodes     name `NODES`; coordinates ``lon, lat`` or ``x, y`` (degrees, or metres on a plane); optional:
           ``offRoadAccess``, 0 where vehicles cannot leave the road
-arcs      ends `TAIL` and `HEAD`; distance `DISTANCES`, by default the straight line; time `MINUTES` or speed
-          `SPEEDS` in km/h, the unit by the name of the column; optional: class `CLASS` and id `NODE`
+arcs      ends `TAILS` and `HEADS`; distance `DISTANCES`, by default the straight line; time `TIMES` or speed
+          `SPEEDS` in km/h, the unit by the name of the column; optional: class `CLASSES` and id `NODES`
 ========  ===============================================================================================
 
 Columns ``x, y`` are taken for degrees if all values could be. An arc leads straight from node to node, one way. Files
@@ -26,16 +26,16 @@ from .._files.geography import degrees
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, PathLike
-from .shortest_paths import LONGEST_M, MAX_SPEED_M_S, legal_turns
+from .shortest_paths import MAX_LENGTH_M, MAX_SPEED_M_S, legal_turns
 
-NODE = ("index", "id", "node", "name", "osmid")
-TAIL = ("fromnode", "from_node", "from", "source", "tail", "u")
-HEAD = ("tonode", "to_node", "to", "target", "head", "v")
-CLASS = ("class", "road_class", "highway", "type")
+NODES = ("index", "id", "node", "name", "osmid")
+TAILS = ("fromnode", "from_node", "from", "source", "tail", "u")
+HEADS = ("tonode", "to_node", "to", "target", "head", "v")
+CLASSES = ("class", "road_class", "highway", "type")
 DISTANCES = {"distance": 1000.0, "distance_km": 1000.0, "length_km": 1000.0, "distance_m": 1.0, "length_m": 1.0}
 DISTANCES |= {"length": 1.0}  # metres, as osmnx writes them
-MINUTES = {"minutes": 1.0, "time_min": 1.0, "seconds": 1 / 60, "time_s": 1 / 60, "travel_time": 1 / 60}
-MINUTES |= {"hours": 60.0, "time_h": 60.0, "mode_1": 1440.0}  # days, as JEMSS writes them
+TIMES = {"minutes": 1.0, "time_min": 1.0, "seconds": 1 / 60, "time_s": 1 / 60, "travel_time": 1 / 60}
+TIMES |= {"hours": 60.0, "time_h": 60.0, "mode_1": 1440.0}  # days, as JEMSS writes them
 SPEEDS = ("speed_kmh", "speed_kph", "maxspeed")
 SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 FILES = ("nodes.csv", "arcs.csv")
@@ -46,11 +46,11 @@ def read_tables(
 ) -> dict[str, Any]:
     """Return the keyword arguments of `RoadNetwork` from tables of nodes and arcs."""
     node, arc = map(Table.of, _frames(nodes, arcs), ("nodes", "arcs"))
-    names = _names(node, NODE, "a column 'index' or 'id', the name of each node")
+    names = _names(node, NODES, "a column 'index' or 'id', the name of each node")
     row = pd.Series(np.arange(len(names)), index=pd.Index(_validate.names(names, "nodes", len(names), "node")))
     points, geographic = _points(node)
     ends = []
-    for options, what in ((TAIL, "a column 'fromNode'"), (HEAD, "a column 'toNode'")):
+    for options, what in ((TAILS, "a column 'fromNode'"), (HEADS, "a column 'toNode'")):
         named = _names(arc, options, what)
         found = row.reindex(named)
         if found.isna().any():
@@ -62,7 +62,7 @@ def read_tables(
     straight = 1000 * EARTH_RADIUS_KM * central_angle(a, b) if geographic else np.hypot(*(b - a).T)
     lengths = np.maximum(_lengths(arc, straight), SHORTEST_M)
     speeds = _speeds(arc, lengths)
-    key = arc.column(CLASS)
+    key = arc.column(CLASSES)
     classes = ["unknown"] * len(tails)
     if key is not None:
         classes = texts(arc.frame[key])
@@ -70,7 +70,7 @@ def read_tables(
         access = node.numbers("offroadaccess", "0 or 1", low=0, high=1)
         # `emsopt.roads.snapping` treats motorways as roads that cannot be left
         classes = np.where((access[tails] == 0) & (access[heads] == 0), "motorway", "unknown").tolist()
-    ids = _names(arc, NODE, "") if arc.column(NODE) else [f"arc {k + 1}" for k in range(len(tails))]
+    ids = _names(arc, NODES, "") if arc.column(NODES) else [f"arc {k + 1}" for k in range(len(tails))]
     if _validate.truth(two_way, "two_way"):
         tails, heads = np.append(tails, heads), np.append(heads, tails)
         lengths, speeds, classes = np.tile(lengths, 2), np.tile(speeds, 2), np.tile(classes, 2).tolist()
@@ -123,7 +123,7 @@ def _read_table(file: Path | Upload) -> pd.DataFrame:
         lines = stream.read().splitlines()
     for k, line in enumerate(lines[:20]):
         cells = {cell.strip(b' "').lower().decode(errors="replace") for cell in line.split(b",")}
-        if k and (cells.intersection(TAIL) or cells.intersection(("x", *LONGITUDE))):  # line 0 is the usual case
+        if k and (cells.intersection(TAILS) or cells.intersection(("x", *LONGITUDE))):  # line 0 is the usual case
             rows = [line.rstrip(b","), *(row for row in lines[k + 1 :] if row.strip(b", "))]
             return read_csv(Upload(file.name, b"\n".join(rows)))
     return read_csv(file)
@@ -149,7 +149,7 @@ def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
     if key is None:
         return straight
     metres = DISTANCES[key]
-    lengths = metres * arcs.numbers(key, "a distance of at least 0", low=0, high=LONGEST_M / metres)
+    lengths = metres * arcs.numbers(key, "a distance of at least 0", low=0, high=MAX_LENGTH_M / metres)
     ratio = float(np.median((lengths / straight)[straight > SHORTEST_M])) if (straight > SHORTEST_M).any() else 1.0
     if ratio >= 50:  # metres taken for km give 1000; no real detour comes near
         raise InputError(
@@ -161,12 +161,12 @@ def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
 
 def _speeds(arcs: Table, lengths: FloatArray) -> FloatArray:
     """Return the speeds of arcs in m/s, from their times or else from a column of speeds."""
-    key = arcs.column(MINUTES)
+    key = arcs.column(TIMES)
     above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
     if key is None:
-        what = f"a column of times ({', '.join(MINUTES)}) or 'speed_kmh'"
+        what = f"a column of times ({', '.join(TIMES)}) or 'speed_kmh'"
         return arcs.numbers(arcs.require(SPEEDS, what), "km/h above 0", **above_0) / 3.6
-    minutes = arcs.numbers(key, "a time above 0", **above_0) * MINUTES[key]
+    minutes = arcs.numbers(key, "a time above 0", **above_0) * TIMES[key]
     kmh = float(np.median(lengths / minutes)) * 0.06  # from metres a minute
     if not 1 < kmh < 300:
         raise InputError(

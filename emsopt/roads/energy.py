@@ -22,7 +22,7 @@ energy to the battery than the wheels supply. Here positive energy at the wheels
 negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 
 Inclines follow from one height per junction and the length of the edge, so that a closed loop gains no height. They are
-constant in tunnels and on bridges, and nowhere steeper than `STEEPEST`.
+constant in tunnels and on bridges, and nowhere steeper than `STEEPEST_RAD`.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors._validate import one_each, quote, real_array
 
 J_PER_WH = 3600.0
-INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # from straight down to straight up
+INCLINE_RANGE: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # straight down and up
 MASS, GRAVITY = 1830.0, 9.82  # Table 2, in the units of the table above
 ROLLING, FRONT_AREA, DRAG, AIR_DENSITY = 0.01, 2.6, 0.35, 1.2
 DRIVE_EFFICIENCY, RECUPERATION_EFFICIENCY = 0.98, 0.96
-STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
+STEEPEST_RAD = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 
 
 def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
@@ -65,7 +65,7 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
-    inclines = one_each(inclines, "inclines", len(lengths), **INCLINES)
+    inclines = one_each(inclines, "inclines", len(lengths), **INCLINE_RANGE)
     weight = MASS * GRAVITY
     climbing = weight * np.sin(inclines)  # the three terms of (8), in the order printed
     rolling = weight * ROLLING * np.cos(inclines)
@@ -89,7 +89,7 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
     [9.33, 7.84]
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
-    rise = lengths * np.sin(one_each(inclines, "inclines", len(lengths), **INCLINES))
+    rise = lengths * np.sin(one_each(inclines, "inclines", len(lengths), **INCLINE_RANGE))
     return 0.5 * (DRIVE_EFFICIENCY + RECUPERATION_EFFICIENCY) * MASS * GRAVITY * rise / J_PER_WH
 
 
@@ -111,7 +111,7 @@ def unit_variance(columns: ArrayLike) -> FloatArray:
 
 
 def terrain_inclines(
-    heights: Callable[[FloatArray], ArrayLike],
+    heights: Callable[[FloatArray], ArrayLike] | None,
     places: FloatArray,
     nodes: IntArray,
     lengths: FloatArray,
@@ -119,24 +119,26 @@ def terrain_inclines(
 ) -> tuple[FloatArray, list[str]]:
     """Return the incline of each edge (rad, upward positive), shape (E,), and notes on heights that were changed.
 
-    ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). ``places``, shape
-    (E, 2, 2), and ``nodes``, shape (E, 2), are the coordinates and the numbers of the junctions at the start and end of
-    each edge, ``lengths`` (m) and ``elevated`` (tunnels and bridges) have shape (E,).
+    ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,), or None. ``places``,
+    shape (E, 2, 2), and ``nodes``, shape (E, 2), are the coordinates and the numbers of the junctions at the start and
+    end of each edge; ``lengths`` (m) and ``elevated`` (tunnels and bridges) have shape (E,).
     """
+    if heights is None:
+        return np.zeros(len(lengths)), ["The file has no heights: incline 0."]
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)
     if not callable(heights):
         raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
     ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
     level = _interpolate_elevated(ground, ends, lengths, elevated)
-    most = lengths * np.sin(STEEPEST)  # lengths are along the slope, so that a rise is a sine
+    most = lengths * np.sin(STEEPEST_RAD)  # lengths are along the slope, so that a rise is a sine
     rises, notes = np.diff(level[ends])[:, 0], []
     if steep := np.count_nonzero(np.abs(rises) > most):
         smooth = _limit_slopes(level, ends, most)
         moved = np.abs(smooth - level)
         rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # removes rounding errors
         notes.append(
-            f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} "
+            f"{steep} edges would be steeper than {STEEPEST_RAD:g} rad: heights of {np.count_nonzero(moved > 0.5)} "
             f"junctions are moved so that none is, by {moved.max():.0f} m at most."
         )
     return np.arcsin(rises / lengths), notes

@@ -25,8 +25,8 @@ from ..errors._types import ArrayLike, FloatArray, IntArray, PathLike, Rng
 from ._osm import read_osm
 from ._sumo import read_net
 from ._tables import read_tables
-from .energy import INCLINES
-from .shortest_paths import FARTHEST_M, LONGEST_M, MAX_SPEED_M_S, LineGraph, legal_turns, validate_connections
+from .energy import INCLINE_RANGE
+from .shortest_paths import MAX_COORDINATE_M, MAX_LENGTH_M, MAX_SPEED_M_S, LineGraph, legal_turns, validate_connections
 from .snapping import Snapper
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 ARTERIAL_EVERY = 3  # streets of `grid_roads`
 BLOCK_M = 100.0
-FASTEST_M_S = 45.0  # a higher median speed indicates another unit
-SPEEDS: dict[str, Any] = {"unit": "m/s", "low": 0.0, "strictly": True, "high": MAX_SPEED_M_S}
+MAX_MEDIAN_SPEED_M_S = 45.0  # a higher median speed indicates another unit
+SPEED_RANGE: dict[str, Any] = {"unit": "m/s", "low": 0.0, "strictly": True, "high": MAX_SPEED_M_S}
 _FORMAT_KEY, _FORMAT = "emsopt roads", 1
 
 
@@ -99,13 +99,13 @@ class RoadNetwork(LineGraph):
         notes: str = "",
     ) -> None:
         above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
-        lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", high=LONGEST_M, **above_0)
+        lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", high=MAX_LENGTH_M, **above_0)
         n = len(lengths)
         speed_limits = _validate.real_array(
             speed_limits, "speed_limits", (n,), unit="m/s", high=MAX_SPEED_M_S, **above_0
         )
         median = np.median(speed_limits)
-        if median > FASTEST_M_S:
+        if median > MAX_MEDIAN_SPEED_M_S:
             raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
         geographic = _validate.truth(geographic, "geographic")
         classes = ("unknown",) * n if classes is None else classes
@@ -113,7 +113,7 @@ class RoadNetwork(LineGraph):
             lengths=lengths,
             speed_limits=speed_limits,
             connections=validate_connections(connections, n),
-            inclines=_validate.one_each(inclines, "inclines", n, **INCLINES),
+            inclines=_validate.one_each(inclines, "inclines", n, **INCLINE_RANGE),
             ids=_validate.names(ids, "ids", n, "edge"),
             classes=tuple(map(str, _validate.as_tuple(classes, "`classes`", n, "classes of road"))),
             polylines=None if polylines is None else _validate_polylines(polylines, n, geographic),
@@ -305,7 +305,7 @@ class RoadNetwork(LineGraph):
                 raise InputError(f"`speeds` must be by class of road; {unknown[0]!r} is none of {known}.")
             by_class = [speeds.get(key, limit) for key, limit in zip(self.classes, self.speed_limits, strict=True)]
             speeds = np.array(by_class, dtype=object)
-        return self.lengths / _validate.one_each(speeds, "speeds", self.n_edges, **SPEEDS) / 60
+        return self.lengths / _validate.one_each(speeds, "speeds", self.n_edges, **SPEED_RANGE) / 60
 
     def travel_times(
         self,
@@ -348,8 +348,8 @@ class RoadNetwork(LineGraph):
         minutes, per_m = self.edge_minutes(speeds), 0.0  # minutes per metre off the road, at infinite speed
         if off_road_kmh != np.inf:
             per_m = 0.06 / _validate.positive_number(off_road_kmh, "off_road_kmh", "km/h")  # 60 min by 1000 m at 1 km/h
-        start = self._snapper.places(origins, "origins", off_road_km)
-        end = self._snapper.places(destinations, "destinations", off_road_km)
+        start = self._snapper.nearest_places(origins, "origins", off_road_km)
+        end = self._snapper.nearest_places(destinations, "destinations", off_road_km)
         return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
 
     @cached_property
@@ -383,7 +383,7 @@ def _validate_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -
     # one check of all values, as checks line by line take seconds in a large city
     points = _validate.real_array(np.concatenate(lines), "polylines", (None, 2))
     unit = "degrees" if geographic else "m"
-    for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):  # 360: across the date line
+    for k, most in enumerate((360, 90) if geographic else 2 * (MAX_COORDINATE_M,)):  # 360: across the date line
         _validate.real_array(points[:, k], f"polylines[:, {k}]", (None,), unit=unit, low=-most, high=most)
     return tuple(np.split(points, np.cumsum([len(line) for line in lines])[:-1]))
 

@@ -19,8 +19,8 @@ from ..errors import InputError, NoWayError, _validate
 from ..errors._types import ArrayLike, BoolArray, IntArray
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
-MAX_SPEED_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
-FARTHEST_M = 1e8  # largest coordinate of a point on a plane; larger ones are mistakes
+MAX_SPEED_M_S, MAX_LENGTH_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
+MAX_COORDINATE_M = 1e8  # largest coordinate of a point on a plane; larger ones are mistakes
 
 
 class LineGraph:

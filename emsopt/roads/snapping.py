@@ -85,7 +85,7 @@ class Snapper:
         centres = self._start[segment] + ((number + 0.5) / parts_of)[:, None] * self._step[segment]
         return cKDTree(centres), segment
 
-    def places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
+    def nearest_places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
         """Return the nearest places of points, shape (K, 2); raise if one is over ``off_road_km`` from any road."""
         limit_m = 1000 * _validate.positive_number(off_road_km, "off_road_km", "km")
         points = _validate.real_array(points, name, (None, 2))
@@ -94,7 +94,7 @@ class Snapper:
         at_least = self._all_roads[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
         self._require_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)
-        found = [self._places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
+        found = [self._nearest_places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
         point, edges, fractions, distances = map(np.concatenate, zip(*found, strict=True))
         point += np.repeat(blocks, [len(part[0]) for part in found])  # each block counts its points from 0
         self._require_near(points, name, distances, limit_m)
@@ -114,7 +114,7 @@ class Snapper:
             f"{distances[k] / 1000:.3g} km away. {hint or 'Correct them, load a larger network or raise the limit.'}"
         )
 
-    def _places(self, points: FloatArray, limit_m: float) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    def _nearest_places(self, points: FloatArray, limit_m: float) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Return places of points (m) as arrays (point, edge, fraction), and each point's distance to a road (m)."""
         point, edge, fraction, distance, nearest = self._near_edges(points, *self._all_roads)
         at_motorway = np.ones(len(points), dtype=bool)

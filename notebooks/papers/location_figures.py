@@ -22,7 +22,7 @@ from emsopt.plots._style import (
     note,
     panels,
     shared_legend,
-    styled,
+    common_style,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from emsopt.errors._types import ArrayLike, FloatArray, IntArray
     from emsopt.plots._style import AxesArray
 
-SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINES
+SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINE_COLOUR
 CENTRE, INSIDE, OUTSIDE = _colours.CATEGORIES[4], _colours.CATEGORIES[1], _colours.SEQUENTIAL[0]
 
 BLUE = _colours.CATEGORIES[0]
@@ -47,7 +47,7 @@ NEXT: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": B
 UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 
-@styled()
+@common_style()
 def cut_graph(A: ArrayLike, b: ArrayLike) -> tuple[Figure, AxesArray]:
     """Draw two graphs for minimising f(x) = xᵀA x + bᵀx over vectors x of zeros and ones by a minimum cut.
 
@@ -154,7 +154,7 @@ def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray, term
 # -- trust regions --------------------------------------------------------------------------------------------------
 
 
-@styled()
+@common_style()
 def trust_region(
     deployments: ArrayLike,
     centre: int,
@@ -269,7 +269,7 @@ def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None
     note(ax, text, point, (0, -24), color=colour, bbox=box, va="top", fontsize=10, weight="bold", zorder=6)
 
 
-@styled()
+@common_style()
 def example_13() -> tuple[Figure, AxesArray]:
     """Draw four steps of GP-pM, which places two units on five sites.
 
@@ -302,7 +302,7 @@ def example_13() -> tuple[Figure, AxesArray]:
     return fig, axes
 
 
-@styled()
+@common_style()
 def search_steps(
     steps: Sequence[pd.DataFrame],
     points: ArrayLike,
@@ -349,7 +349,7 @@ def search_steps(
         right.fill_between(x, frame["acquisition"], color=ACQUISITION, alpha=0.35)
         right.plot(x, frame["acquisition"], color=ACQUISITION)
         for axis in (left, right):
-            axis.axvline(found[first + k, 0], color=_colours.LINES, linewidth=1.8, linestyle="--", label="next")
+            axis.axvline(found[first + k, 0], color=_colours.LINE_COLOUR, linewidth=1.8, linestyle="--", label="next")
         left.set_ylabel(f"step {k + 1}")
     axes[0].set_title("Model")
     axes[1].set_title("Acquisition function")
@@ -365,7 +365,7 @@ MEDIAN = {"color": "black", "linewidth": 1.6}
 CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report, min
 
 
-@styled()
+@common_style()
 def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from emsopt.optimizers import LEARNERS
-from emsopt.plots._style import Style, categories, draw_line, line_style, shared_legend, styled, readable_name
+from emsopt.plots._style import Style, categories, draw_line, line_style, shared_legend, common_style, readable_name
 from emsopt.plots._style import panels as grid
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in ro
 FLOOR = 1e-12  # regrets of zero are drawn here, as a logarithmic axis has no zero
 
 
-@styled()
+@common_style()
 def study_curves(
     frame: pd.DataFrame,
     *,
@@ -92,7 +92,7 @@ def study_curves(
     return fig, axes
 
 
-@styled()
+@common_style()
 def line_panels(
     frames: Mapping[str, pd.DataFrame],
     *,
@@ -142,7 +142,7 @@ def line_panels(
 CONTROL_FLOOR = 1e-4  # simple regrets of zero are drawn here, as a logarithmic axis has no zero
 
 
-@styled()
+@common_style()
 def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[Figure, AxesArray]:
     """Draw the regret or the plays of methods against the cost spent, one panel per problem.
 
@@ -192,7 +192,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[F
     return fig, axes
 
 
-@styled()
+@common_style()
 def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
     """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
 

@@ -114,7 +114,7 @@ def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
     told(sparse, rounds_of(prior, 4, np.random.default_rng(5), length=5))
     Z = sparse._points.copy()
     before = np.array(sparse.predict(Z))
-    sparse._append(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
+    sparse._add_points(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
     sparse._solution = None
     np.testing.assert_allclose(sparse.predict(Z), before, rtol=1e-6, atol=1e-9)
     sparse._integrate_out(np.isin(sparse._points, Z[::2]))
@@ -303,7 +303,7 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
     same, largest = gp._district[:, None] == gp._district, dense.variance.max()
     K = phi @ phi.T + np.where(same, dense.covariance - phi @ phi.T, 0.0)
     for district, members in enumerate(gp._members):  # the prior of a district falls short by a little
-        error = gp._block(district) + phi[members] @ phi[members].T - dense.covariance[np.ix_(members, members)]
+        error = gp._covariance(district) + phi[members] @ phi[members].T - dense.covariance[np.ix_(members, members)]
         assert np.abs(error).max() < 1e-4 * largest
         K[np.ix_(members, members)] += error
     assert np.abs(np.diag(K) - dense.variance).max() < 1e-9 * largest, "prior variances are exact"

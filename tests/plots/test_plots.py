@@ -49,7 +49,7 @@ def test_lines_and_stations_say_their_shares(city, both, doubled):
     (lines,) = of_kind(ax, LineCollection)
     drawn = [(*ends[1], width) for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)]
     shares = [(0, 0.9), (1, 0.4), (0, 0.1), (1, 0.6), (2, 0.99)]  # (atom, share); 1 percent is left out
-    wanted = [(*CENTRES[atom], maps._width(share)) for atom, share in shares]
+    wanted = [(*CENTRES[atom], maps._line_width(share)) for atom, share in shares]
     assert np.array(sorted(drawn)) == pytest.approx(np.array(sorted(wanted)))
     assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
     length = next(float(text.removesuffix(" km")) for text in texts(ax) if text.endswith(" km"))

@@ -133,7 +133,7 @@ def test_streets_are_left_both_ways_and_pieces_of_any_length_found():
     points = rng.uniform(line.min(axis=0), line.max(axis=0), (200, 2))
     fine = np.concatenate([np.linspace(a, b, 400) for a, b in pairwise(line)])
     nearest = np.hypot(*(points[:, None] - fine).transpose(2, 0, 1)).min(axis=1)
-    found = net._snapper.places(points, "points", 1000.0)
+    found = net._snapper.nearest_places(points, "points", 1000.0)
     assert (found.distances <= nearest + 1e-6).all()
     np.testing.assert_allclose(found.distances, nearest, atol=lengths.max() / 400)
 

@@ -74,9 +74,8 @@ def published():
         except DataUnavailableError as error:
             if not isinstance(error.__cause__, OSError):  # a file that is not the published one
                 raise
-            pytest.skip(
-                f"needs Saint_Paul.pkl, in the folder EMSOPT_DATA or downloaded ({type(error.__cause__).__name__})"
-            )
+            reason = type(error.__cause__).__name__
+            pytest.skip(f"needs Saint_Paul.pkl, in the folder EMSOPT_DATA or downloaded ({reason})")
 
 
 @pytest.fixture
@@ -96,13 +95,6 @@ def client():
         async def close(self, timeout=600, **reason):  # Dask's five seconds are too few under load
             return await super().close(timeout, **reason)
 
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            worker_class=Nanny,
-            dashboard_address=":0",  # any free port
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}  # any free port
+    with distributed.LocalCluster(worker_class=Nanny, **options) as cluster, distributed.Client(cluster) as client:
         yield client

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from emsopt.city.city import City
 from emsopt.evaluators import approximate_hypercube
 
 CENTRES = [[0.0, 51.50], [0.02, 51.51], [0.04, 51.50]]
-BOTH = [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]]  # what a unit at each station answers
 
 
 def small_city(**changes):
@@ -37,11 +37,18 @@ def evaluation(city, sites, fractions, busy=0.25):
     )
 
 
-def both_stations(city):
-    """Return the results of one unit at each station: A answers 90, 40 and 1 percent."""
-    return evaluation(city, [0, 2], BOTH)
+@pytest.fixture
+def city():
+    return small_city()
 
 
-def one_station(city):
-    """Return the results of both units at A, which shares its calls equally."""
+@pytest.fixture
+def both(city):
+    """The results of one unit at each station: A answers 90, 40 and 1 percent."""
+    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]])
+
+
+@pytest.fixture
+def doubled(city):
+    """The results of both units at A, which share its calls equally."""
     return evaluation(city, [0, 1], np.full((2, 3), 0.5))

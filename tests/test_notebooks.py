@@ -34,9 +34,8 @@ def path(request):
 
 
 def cells(path, kind):
-    return [
-        "".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == kind
-    ]
+    found = json.loads(path.read_text("utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
 
 
 def test_the_kernel_is_the_plain_one(path):

@@ -89,10 +89,8 @@ class TestGuides:
         (mean, less), (slow, slower) = ([getattr(e, n) for e in pair] for n in ("mean_response", "percentile_90"))
         assert f"from {mean:.2f} to {less:.2f} min, by {gains[2]:.0f} s" in text
         assert f"from {slow:.1f} to {slower:.1f} min. At twice the calls the mean gains {gains[1]:.0f} s" in text
-        assert (
-            f"each busy {100 * pair[1].utilizations.mean():.0f} % of the time; {100 * pair[1].loss_probability:.0f} % of calls find none free"
-            in text
-        )
+        busy, lost = 100 * pair[1].utilizations.mean(), 100 * pair[1].loss_probability
+        assert f"each busy {busy:.0f} % of the time; {lost:.0f} % of calls find none free" in text
         assert 0 < gains[0] < 1
 
     def test_the_code_on_other_problems_runs(self, run):
@@ -114,10 +112,8 @@ class TestGuides:
         found = scope["report"].to_frame().loc[["mean_response_min", "percentile_90_min"], ["recorded", "modelled"]]
         text = " ".join((ROOT / "docs" / "own_city.md").read_text("utf-8").split())
         mean, ninety = ([f"{value:.2f}" for value in row] for row in found.to_numpy())
-        assert (
-            f"{mean[0]} min recorded and {mean[1]} modelled, and the 90th percentile {ninety[0]} and {ninety[1]}"
-            in text
-        )
+        said = f"{mean[0]} min recorded and {mean[1]} modelled, and the 90th percentile {ninety[0]} and {ninety[1]}"
+        assert said in text
         assert scope["today"].count("Station 30") == 3
         assert scope["answer"].difference.low < 0 < scope["answer"].difference.high
         assert (scope["table"]["gain"].dropna() > 0).all()

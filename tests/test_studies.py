@@ -41,11 +41,8 @@ def test_optimizers_in_the_results_are_those_of_the_studies():
         median, error = runs["evaluations"].median(), mjci(runs["evaluations"].clip(upper=101), prob=[0.5])[0]
         return f"{runs['reached'].sum()} of {len(runs)}: {f'{median:g} ± {error:.0f}' if median <= 100 else '> 100'}"
 
-    rows = re.findall(
-        r"^\| `([a-z+-]+)`[^|]*\| (\d+ of [^|]+) \| (\d+ of [^|]+) \| ([\d.]+) \| ([\d.]+) \|$",
-        file.read_text(),
-        re.MULTILINE,
-    )
+    form = r"^\| `([a-z+-]+)`[^|]*\| (\d+ of [^|]+) \| (\d+ of [^|]+) \| ([\d.]+) \| ([\d.]+) \|$"
+    rows = re.findall(form, file.read_text(), re.MULTILINE)
     assert {row[0] for row in rows} == set(ends_of("grid")["method"])
     for method, *said in rows:
         wanted = [found("embedded", method), found("published", method)]
@@ -89,13 +86,7 @@ def test_page_on_choosing_a_method_says_what_is_stored():
 
 
 def test_outcomes_count_the_runs_that_never_got_there():
-    rows = [
-        ("a", 1, 5.0, 0.1),
-        ("a", 7, 4.0, 0.2),
-        ("a", 9, 4.0, 0.3),
-        ("b", 1, 4.5, 0.1),
-        ("b", 9, 4.2, 0.4),
-    ]
+    rows = [("a", 1, 5.0, 0.1), ("a", 7, 4.0, 0.2), ("a", 9, 4.0, 0.3), ("b", 1, 4.5, 0.1), ("b", 9, 4.2, 0.4)]
     runs = pd.DataFrame(rows, columns=["method", "evaluation", "best", "cpu_seconds"]).assign(best_known=4.0)
     table = study.outcomes(runs).set_index("method")
     assert table["evaluations"].tolist() == [7, np.inf]

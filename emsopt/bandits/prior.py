@@ -114,9 +114,8 @@ class Prior:
         return self.mean[:, None] + self.factor @ rng.standard_normal((self.n_arms, n))
 
     def __repr__(self) -> str:
-        deviations = (
-            f"mean standard deviation {np.sqrt(self.variance).mean():.3g}, noise {self.noise_variance**0.5:.3g}"
-        )
+        deviation, noise = np.sqrt(self.variance).mean(), np.sqrt(self.noise_variance)
+        deviations = f"mean standard deviation {deviation:.3g}, noise {noise:.3g}"
         return f"<{type(self).__name__}: {self.n_arms} arms, {deviations}>"
 
 

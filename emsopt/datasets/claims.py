@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 VERDICTS = ("reproduced", "in part", "not reproduced", "refuted", "cannot be tested")
 """The verdicts of `load_claims`, which explains them.
 
->>> import emsopt as eo
->>> claims = eo.datasets.load_claims()
->>> set(claims["verdict"]) == set(eo.datasets.VERDICTS)
+>>> set(load_claims()["verdict"]) == set(VERDICTS)
 True
 """
 

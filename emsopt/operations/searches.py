@@ -1,9 +1,4 @@
-"""Searches in operations: for deployments with few late calls, compliance tables, and offsets of dispatch.
-
-`OperationsObjective` makes simulated operations an objective for optimizers of deployments. `best_table` searches for
-the sites at which a given number of free units should wait. `best_offsets` searches for offsets: minutes added to the
-response times of stations before these are compared. As the best deployment depends on them, it can search for both.
-"""
+"""Searches in operations: for deployments with few late calls, compliance tables, and offsets of dispatch."""
 
 from __future__ import annotations
 

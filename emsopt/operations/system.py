@@ -82,8 +82,7 @@ class Priority:
 
     Examples
     --------
-    >>> urgent = Priority("urgent", 0.6, target=8, delay=0.8, on_scene=Duration(12), transport=0.8)
-    >>> urgent.units
+    >>> Priority("urgent", 0.6, target=8, delay=0.8, on_scene=Duration(12), transport=0.8).units
     (1.0,)
     """
 
@@ -215,9 +214,7 @@ class System:
                 "city's service time."
             )
         for name in priority.takes_from:
-            if (
-                _validate.choice(name, "takes_from", names) in urgent
-            ):  # two calls could take each other's unit endlessly
+            if _validate.choice(name, "takes_from", names) in urgent:  # else calls could take a unit in turn for ever
                 raise InputError(
                     f"`takes_from` of {priority.name!r} must name less urgent priorities, which come after it in "
                     f"`priorities`; got {name!r}."

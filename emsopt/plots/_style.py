@@ -25,9 +25,8 @@ AxLike: TypeAlias = Axes | Sequence[Axes] | AxesArray | Figure | None
 """Type of ``ax`` in all drawing functions: axes to draw on, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
 
-STYLE: dict[Any, Any] = dict(
-    mpl.rc_params_from_file(Path(__file__).with_name("emsopt.mplstyle"), use_default_template=False)
-)
+SHEET = Path(__file__).with_name("emsopt.mplstyle")
+STYLE: dict[Any, Any] = dict(mpl.rc_params_from_file(SHEET, use_default_template=False))
 """Settings of matplotlib with which all figures of this package are drawn."""
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
 

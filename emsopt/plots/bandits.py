@@ -74,8 +74,6 @@ def cumulative_regret(
     --------
     >>> import emsopt as eo
     >>> fig, axes = eo.plots.cumulative_regret(eo.datasets.load_study("navigation_agents"))
-    >>> axes.size
-    4
     """
     quantity = VALUE_NAMES[_validate.choice(value, "value", VALUE_NAMES)]
     _validate.columns(frame, ("round", value, "run", against, lines, *by))
@@ -125,8 +123,6 @@ def exploration(
     >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
     >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
     >>> fig, axes = eo.plots.exploration(net, {"gp-ts": run})
-    >>> axes.size
-    1
     """
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
@@ -171,8 +167,6 @@ def routes(
     >>> net = eo.datasets.load_roads("monaco")
     >>> path = net.shortest_path(net.lengths, *eo.datasets.ROUTES["monaco"]["A"])
     >>> fig, axes = eo.plots.routes([(net, {"shortest": path})])
-    >>> axes.size
-    1
     """
     extents = [_extent(net) for net, _ in maps]
     fig, axes = _map_axes(len(extents), max((height for *_, height in extents), default=1.0), ax)

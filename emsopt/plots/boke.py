@@ -45,8 +45,6 @@ def boke_step(
     >>> optimizer = eo.optimizers.BOKE(eo.problems.forrester(), rng=0)
     >>> optimizer.tell([0.1], -0.66)
     >>> fig, axes = eo.plots.boke_step(profile(optimizer), [[0.1, -0.66]])
-    >>> len(axes)
-    3
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)

@@ -30,8 +30,6 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     --------
     >>> import emsopt as eo
     >>> fig, axes = eo.plots.control_sets(eo.problems.hill_control())
-    >>> len(axes)
-    2
     """
     if problem.dimension != 2:
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
@@ -97,8 +95,6 @@ def control_run(
     >>> problem = eo.problems.hill_control()
     >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
     >>> fig, ax = eo.plots.control_run(run, problem)
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['x2 (0.1)', 'x1 (0.3)', 'all (1)']
     """
     history = run.history
     count, last = len(problem.costs), history["set"].max()

@@ -54,8 +54,6 @@ def deployments(
     >>> city = eo.datasets.load_st_paul()
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
     >>> fig, axes = eo.plots.deployments(city, {"first nine": result})
-    >>> axes.size
-    1
     """
     named: Mapping[str, Evaluation | None] = {"": None}
     if evaluations is not None:

@@ -96,9 +96,8 @@ def read_net(path: PathLike) -> dict[str, Any]:
     polylines, reason = _in_degrees([line[:, :2] for line in lines], content.location)
     inclines, notes = _inclines(lines)
     if content.unknown_ends:
-        notes.append(
-            f"{content.unknown_ends:,} of its connections name an edge that it does not have, and are left out."
-        )
+        unknown = f"{content.unknown_ends:,} of its connections name an edge that it does not have"
+        notes.append(f"{unknown}, and are left out.")
     if reason:
         notes.append(f"{reason}: geometry stays in metres, without a map.")
     return {

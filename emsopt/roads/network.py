@@ -98,14 +98,10 @@ class RoadNetwork(LineGraph):
         name: str = "roads",
         notes: str = "",
     ) -> None:
-        above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
-        lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", high=MAX_LENGTH_M, **above_0)
+        lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True, high=MAX_LENGTH_M)
         n = len(lengths)
-        speed_limits = _validate.real_array(
-            speed_limits, "speed_limits", (n,), unit="m/s", high=MAX_SPEED_M_S, **above_0
-        )
-        median = np.median(speed_limits)
-        if median > MAX_MEDIAN_SPEED_M_S:
+        speed_limits = _validate.real_array(speed_limits, "speed_limits", (n,), **SPEED_RANGE)
+        if (median := np.median(speed_limits)) > MAX_MEDIAN_SPEED_M_S:
             raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
         geographic = _validate.truth(geographic, "geographic")
         classes = ("unknown",) * n if classes is None else classes
@@ -340,7 +336,6 @@ class RoadNetwork(LineGraph):
 
         Examples
         --------
-        >>> from emsopt.roads import grid_roads
         >>> net = grid_roads(3, 4)  # junctions at (0, 0), (100, 0), ... and (0, -100), ...
         >>> net.travel_times([(0, 0), (50, 0)], [(300, 0), (0, -100)]).round(3).tolist()
         [[0.257, 0.086], [0.214, 0.129]]
@@ -409,8 +404,7 @@ def grid_roads(
 
     Examples
     --------
-    >>> net = grid_roads(3, 4)
-    >>> net
+    >>> grid_roads(3, 4)
     <RoadNetwork 'grid 3 x 4': 34 edges, 68 connections, 3.4 km>
     """
     rng = _validate.generator(rng)

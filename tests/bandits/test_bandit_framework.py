@@ -35,9 +35,8 @@ def test_confidence_widths_are_theorem_3_1s(n_arms):
     """β_t of both rules from the equations; √2 erf⁻¹(1 - 2η) = √2 erfc⁻¹(2η) is minus the normal quantile of η."""
     assert bandits.UCB().beta(1, 1) == bandits.BayesUCB().beta(1, 1) == 0.0, "one arm needs no optimism"
     for t in (1, 2, 37, 500):
-        assert bandits.UCB().beta(t, n_arms) == pytest.approx(
-            2 * math.log(n_arms * t**2 / math.sqrt(2 * math.pi)), abs=1e-10
-        )
+        wanted = 2 * math.log(n_arms * t**2 / math.sqrt(2 * math.pi))
+        assert bandits.UCB().beta(t, n_arms) == pytest.approx(wanted, abs=1e-10)
         for omega, xi in ((1.0, 1.0), (1.0, 0.5), (1.1, 1.2)):
             eta = math.sqrt(2 * math.pi) ** omega / (2 * n_arms**omega * t**xi)
             wanted = NormalDist().inv_cdf(eta) ** 2

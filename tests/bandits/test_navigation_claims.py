@@ -325,9 +325,8 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     prior = bandits.Prior(np.zeros(6), K, NOISE)
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}
     facts["eigenvalue"] = K[0, 0] + K[0, 1]  # of neighbours; no pair has a larger one, before or after observations
-    bound = navigation_bounds.regret_bound(
-        rule, rounds, gain=navigation_bounds.spectral_gain(prior, rounds * SIZE), **facts
-    )
+    gain = navigation_bounds.spectral_gain(prior, rounds * SIZE)
+    bound = navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)
     truth = prior.draw(200_000, rng=0)
     guessing = rounds * (np.sort(truth, axis=0)[-SIZE:].sum(axis=0) - SIZE * truth.mean(axis=0)).mean()
     assert long_regret(rule, prior, rounds) < 0.005 * bound
@@ -351,10 +350,8 @@ def test_footnote_2_gives_more_than_the_square_root(claim):
 def test_the_experiments_parameters_are_a_limit_of_valid_ones():
     """ω = ξ = 1 is refused by the bound. With ω = 1 + δ, ξ = 1 + 2δ paths are the same, the constant useless."""
     net, valid = grid_roads(5, 5, jitter=0.3, rng=1), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
-    runs = (
-        bandits.run(net, "r0c0-r0c1", "r4c3-r4c4", ("gp", rule), horizon=40, rng=0)
-        for rule in (bandits.BayesUCB(), valid)
-    )
+    ends, rules = ("r0c0-r0c1", "r4c3-r4c4"), (bandits.BayesUCB(), valid)
+    runs = (bandits.run(net, *ends, ("gp", rule), horizon=40, rng=0) for rule in rules)
     printed, limit = (run.history["path"].tolist() for run in runs)
     assert printed == limit
     facts = {"n_arms": 80, "size": 8, "noise_variance": 1.0, "eigenvalue": 1.0, "gain": 0.0}
@@ -404,8 +401,6 @@ def test_drawn_networks_have_negative_cycles():
     assert np.isfinite(bellman_ford(graph(prior.mean), indices=first)).all(), "the formula's energies have none"
     rectified = graph(rectified_mean(prior.mean, 15.0))
     assert np.allclose(bellman_ford(rectified, indices=first), dijkstra(rectified, indices=first))
-    seconds = [
-        min(timeit.repeat(lambda f=f: f(rectified, indices=first), number=1, repeat=2))
-        for f in (bellman_ford, dijkstra)
-    ]
+    searches = [lambda f=f: f(rectified, indices=first) for f in (bellman_ford, dijkstra)]
+    seconds = [min(timeit.repeat(search, number=1, repeat=2)) for search in searches]
     assert seconds[0] > 20 * seconds[1], "measured: 200 times"

@@ -74,9 +74,8 @@ NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</scrip
 
 
 def test_no_name_becomes_markup(both):
-    city = small_city(
-        atom_names=NASTY, site_names=[name + "!" for name in NASTY], name=NASTY[2], notes=NASTY[0], atom_shapes=None
-    )
+    sites = [name + "!" for name in NASTY]
+    city = small_city(atom_names=NASTY, site_names=sites, name=NASTY[2], notes=NASTY[0])
     shown = evaluation(city, both.sites, both.dispatch_fractions)
     view = NASTY[1] + "\u2028"  # ends a line of a script, and no name of a city may have it
     page = deployment_map(city, {view: shown, NASTY[0]: shown})

@@ -105,10 +105,8 @@ def test_urgent_calls_take_units_and_those_on_the_way_home_are_closer():
     assert with_it["urgent"] < without["urgent"] - 0.5
     assert with_it["other"] > without["other"]
     system = town(2.5, priorities=[Priority(on_scene=Duration(10), transport=0.5)])
-    there, home = (
-        simulate(system, [0, 1], policy=Policy(on_the_way=way), calls=40_000, rng=6).mean_response
-        for way in (True, False)
-    )
+    rules = (Policy(on_the_way=way) for way in (True, False))
+    there, home = (simulate(system, [0, 1], policy=rule, calls=40_000, rng=6).mean_response for rule in rules)
     assert there < home - 1
 
 
@@ -241,10 +239,9 @@ def two_towns(kind):
 def test_units_in_no_time_are_at_the_median_of_their_number():
     """Erlang B: with one free unit it is at site 0, 1 or 9 min away; with two, everyone is reached in a minute."""
     system, table = two_towns(Priority(on_scene=Duration(30))), [[0], [0, 1]]
-    found, moving = (
-        simulate(system, [0, 1], policy=Policy(table=table, instant=now), capacity="loss", calls=100_000, rng=17)
-        for now in (True, False)
-    )
+    options = {"capacity": "loss", "calls": 100_000, "rng": 17}
+    rules = (Policy(table=table, instant=now) for now in (True, False))
+    found, moving = (simulate(system, [0, 1], policy=rule, **options) for rule in rules)
     load = 1.8 / 60 * (30 + found.response_sum.sum() / (found.calls - found.lost).sum())  # busy from the dispatch
     one = load / (1 + load)  # of answered calls, those that meet one free unit
     assert found.mean_response == pytest.approx(one * 5 + (1 - one) * 1, rel=0.02)

@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from refusals import refused
-from smallville import BOTH, CENTRES, evaluation, small_city
+from smallville import CENTRES, small_city
 
 from emsopt import plots
 from emsopt.city.travel import great_circle_km
@@ -25,28 +25,13 @@ def city():
     return small_city(atom_shapes=[square(*centre) for centre in CENTRES])
 
 
-@pytest.fixture
-def both(city):
-    return evaluation(city, [0, 2], BOTH, [0.3, 0.2])
-
-
-@pytest.fixture
-def doubled(city):
-    """Both units at A; site 0 is taken twice."""
-    return evaluation(city, [0, 0], np.full((2, 3), 0.5))
-
-
 def texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
-def of_kind(ax, kind):
-    return [artist for artist in ax.collections if type(artist) is kind]
-
-
 def test_lines_and_stations_say_their_shares(city, both, doubled):
     _, (ax,) = plots.deployments(city, both)
-    (lines,) = of_kind(ax, LineCollection)
+    (lines,) = (artist for artist in ax.collections if type(artist) is LineCollection)
     drawn = [(*ends[1], width) for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)]
     shares = [(0, 0.9), (1, 0.4), (0, 0.1), (1, 0.6), (2, 0.99)]  # (atom, share); 1 percent is left out
     wanted = [(*CENTRES[atom], maps._line_width(share)) for atom, share in shares]

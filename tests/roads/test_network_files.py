@@ -91,9 +91,8 @@ def test_monaco_has_the_heights_of_the_published_network_where_it_is_found():
 def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch, name, file):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     (tmp_path / f"{file}.net.xml").write_text("<net/>")
-    with pytest.raises(
-        DataUnavailableError, match=f"not the file that was published.*{file}.net.xml by other means and put it at"
-    ):
+    wanted = f"not the file that was published.*{file}.net.xml by other means and put it at"
+    with pytest.raises(DataUnavailableError, match=wanted):
         eo.datasets.load_roads(name)
     refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from one_way import one_way_streets
+from one_way import bellman_ford, one_way_streets
 from refusals import refused
 
 from emsopt.errors import MissingDependencyError
@@ -56,18 +56,6 @@ def net_file(tmp_path):
         return path
 
     return write
-
-
-def bellman_ford(net, costs, start, closed=()):
-    """Cheapest cost of reaching every edge, by relaxing all connections until nothing changes."""
-    best, before = np.full(net.n_edges, np.inf), None
-    best[start] = costs[start]
-    while not np.array_equal(best, before):
-        before = best.copy()
-        for a, b in net.connections.tolist():
-            if a not in closed and b not in closed:
-                best[b] = min(best[b], best[a] + costs[b])
-    return best
 
 
 def test_paths_cost_what_bellman_ford_says():

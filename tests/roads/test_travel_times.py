@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from one_way import one_way_streets
+from one_way import bellman_ford, one_way_streets
 from refusals import refused
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
@@ -59,17 +59,6 @@ def test_times_between_points_on_edges_are_those_to_nodes_put_there():
         np.testing.assert_allclose(net.travel_times(places, targets), expected[:, columns], atol=1e-9)
 
 
-def brute_force(net, minutes, starts):
-    """Times at the end of each edge by relaxing all connections, from the start of the given edges."""
-    best, before = np.full(net.n_edges, np.inf), None
-    best[starts] = minutes[starts]
-    onto, new = net.connections.T
-    while not np.array_equal(best, before):
-        before = best.copy()
-        np.minimum.at(best, new, best[onto] + minutes[new])
-    return best
-
-
 def test_forbidden_turns_are_obeyed_in_monaco():
     net, rng = datasets.load_roads("monaco"), np.random.default_rng(2)
     nodes, ends = ends_of(net)
@@ -77,7 +66,7 @@ def test_forbidden_turns_are_obeyed_in_monaco():
     origins, targets = rng.choice(len(nodes), 25), rng.choice(len(nodes), 300)
     expected = np.zeros((25, 300))
     for k, origin in enumerate(origins):
-        best = brute_force(net, minutes, np.flatnonzero(ends[:, 0] == origin).tolist())
+        best = bellman_ford(net, minutes, np.flatnonzero(ends[:, 0] == origin).tolist())
         for j, target in enumerate(targets):
             expected[k, j] = 0 if target == origin else best[ends[:, 1] == target].min()
     np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets]), expected, atol=1e-9)
@@ -173,9 +162,8 @@ def test_cities_take_their_times_from_roads():
     net = road([(0, 0), (1000, 0)], [(3000, -1000), (3000, 1000)])
     assert net.travel_times(*places).tolist() == [[pytest.approx(50 / 60), np.inf]]
     refused(r"1 of 2 pairs, the first from 's' to 'b'.*largest_component", City.from_frames, demand, sites, roads=net)
-    calls = pd.DataFrame(
-        {"time": ["2025-01-01 10:00", "2025-01-02 11:00"], "lon": [7.42, 7.43], "lat": [43.735, 43.742]}
-    )
+    times = ["2025-01-01 10:00", "2025-01-02 11:00"]
+    calls = pd.DataFrame({"time": times, "lon": [7.42, 7.43], "lat": [43.735, 43.742]})
     stations = pd.DataFrame({"name": ["s"], "lon": [7.424], "lat": [43.738], "turnout_min": 1.0, "service_min": 30.0})
     city = city_from_calls(calls, stations, roads=monaco, cell_km=0.5)
     np.testing.assert_allclose(city.travel_times, monaco.travel_times(city.site_locations, city.atom_locations))

@@ -62,7 +62,7 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
     return np.arange(first, last + 1, dtype=float) * step * factor
 
 
-def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
+def ramp_colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
     """Return ``n`` hex colours, evenly spaced along a sequence ``ramp`` of hex colours that is interpolated."""
     stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
     places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])  # one class: the middle
@@ -70,7 +70,7 @@ def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
     return ["#" + "".join(f"{round(v):02x}" for v in rgb) for rgb in channels]
 
 
-def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
+def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
     """Return a colour scale as a dict: class limits "edges", "colours" of the classes, the colour of "missing" values.
 
     "below" and "above" say whether some finite values lie outside all classes.
@@ -78,7 +78,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
     finite = values[np.isfinite(values)]
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],
-        "colours": colours(len(edges) - 1, ramp),
+        "colours": ramp_colours(len(edges) - 1, ramp),
         "missing": MISSING_COLOUR,
         "below": bool((finite < edges[0] - 1e-9).any()),  # rounding at a limit is not outside
         "above": bool((finite > edges[-1] + 1e-9).any()),
@@ -160,7 +160,7 @@ def extent(city: City) -> tuple[FloatArray, FloatArray]:
     return points.min(axis=0), points.max(axis=0)
 
 
-def stretch(low: FloatArray, high: FloatArray) -> float:
+def latitude_stretch(low: FloatArray, high: FloatArray) -> float:
     """Return how many times longer a degree of latitude is than one of longitude, midway between two map corners."""
     return float(1 / np.cos(np.radians((low[1] + high[1]) / 2)))
 
@@ -170,7 +170,7 @@ def line_thinness(city: City) -> float:
     return float(np.clip(np.sqrt(40 / city.n_atoms), 0.12, 1))
 
 
-def stations(city: City) -> tuple[IntArray, FloatArray]:
+def locate_sites(city: City) -> tuple[IntArray, FloatArray]:
     """Return the index of the distinct location of each site, shape (N,), and these locations, shape (K, 2)."""
     points = list(map(tuple, np.round(np.asarray(city.site_locations), 6)))  # rounding makes no new place
     number = {point: k for k, point in enumerate(dict.fromkeys(points))}
@@ -178,12 +178,12 @@ def stations(city: City) -> tuple[IntArray, FloatArray]:
 
 
 def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
-    """Add up units and answered calls by place; the K places are the distinct locations of sites (see `stations`).
+    """Add up units and answered calls by place; the K places are the distinct locations of sites (see `locate_sites`).
 
     Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
     answered calls that each place answers, (K, M).
     """
-    which, places = stations(city)
+    which, places = locate_sites(city)
     at = which[evaluation.sites]
     fractions = np.zeros((len(places), city.n_atoms))
     np.add.at(fractions, at, evaluation.dispatch_fractions)  # unlike `+=`, adds up units at one place

@@ -108,7 +108,7 @@ class DeploymentMap(Page):
 def _deployment_views(
     city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
 ) -> list[dict[str, Any]]:
-    """Return one view per evaluation, or of the demand if there is none, and perhaps one of a difference."""
+    """Return one view per evaluation (of the demand if there is none), and one of a difference if there are two."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
@@ -124,7 +124,7 @@ def _deployment_views(
 def city_data(city: City) -> dict[str, Any]:
     """Return the data of a city that every page of it needs: bounds, places of sites, and atoms."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
-    _, places = _colours.stations(city)
+    _, places = _colours.locate_sites(city)
     spots = lat_lon(places * scale, digits)
     return {
         "plane": not city.geographic,
@@ -156,8 +156,8 @@ def _street_lines(city: City, roads: RoadNetwork) -> dict[str, Any]:
 
 
 def place_names(city: City) -> list[str]:
-    """Return one name for each distinct location of the city's sites (see `emsopt.maps._colours.stations`)."""
-    which, places = _colours.stations(city)
+    """Return one name for each distinct location of the city's sites (see `emsopt.maps._colours.locate_sites`)."""
+    which, places = _colours.locate_sites(city)
     return [place_name(np.array(city.site_names)[which == k].tolist()) for k in range(len(places))]
 
 
@@ -181,7 +181,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
         "name": name,
         "summary": f"{city.total_rate:.3g} calls per hour, {city.n_sites} candidate sites",
         "hint": "",
-        "classes": _colours.classes(values, edges),
+        "classes": _colours.colour_scale(values, edges),
         "columns": [_quantity(label, unit, values)],
         "units": [],
         "lines": [],
@@ -221,7 +221,7 @@ def _difference_view(
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
         "hint": f" Blue: {first} is better, for {count[0]}. Orange: {second} is better, for {count[1]}.",
-        "classes": _colours.classes(values, step * (np.arange(8) - 3.5), _colours.DIVERGING),
+        "classes": _colours.colour_scale(values, step * (np.arange(8) - 3.5), _colours.DIVERGING),
         "columns": [
             *(_quantity(label + which, unit, column) for which, column in columns.items()),
             {"label": "calls", "unit": "a year", "digits": 0, "values": _json_numbers(calls, 1)},

@@ -15,7 +15,7 @@ from .._files.geography import load_extra
 from ..city import City
 from ..errors import InputError
 from ..evaluators import Evaluation
-from ._colours import colour_limits, colours, require_locations
+from ._colours import colour_limits, ramp_colours, require_locations
 
 if TYPE_CHECKING:
     import folium
@@ -89,7 +89,7 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
     edges = colour_limits(minutes.to_numpy())
-    atoms["colour"] = np.array(colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]  # without the outer limits
+    atoms["colour"] = np.array(ramp_colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]  # inner limits only
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]

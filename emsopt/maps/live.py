@@ -89,7 +89,7 @@ class LiveMap(AnyWidget):
 
     def press(self, place: int) -> None:
         """Call ``clicked`` as after a click on the station at a place, an index of ``scene["city"]["places"]``."""
-        which, _ = _colours.stations(self._deployments().city)
+        which, _ = _colours.locate_sites(self._deployments().city)
         if self.clicked is not None:
             self.clicked(np.flatnonzero(which == place).tolist())
 

@@ -97,7 +97,7 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
         raise InputError("the system has hospitals without places; make it with `hospital_locations`.")
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # metres, for the scale bar
     n, m = city.travel_times.shape
-    which, stations = _colours.stations(city)
+    which, stations = _colours.locate_sites(city)
     hospitals = np.empty((0, 2)) if locations is None else locations
     last, trace = trace["leave"].max(), trace[trace["leave"] < end]  # after the last drive nothing is known
     sent = trace[(trace["goal"] >= n) & (trace["goal"] < n + m)]  # goals are numbered: sites, atoms, hospitals

@@ -70,7 +70,7 @@ def live_sheet(
         "streets": None,
         "model": encode_model(city),
         "siteNames": list(city.site_names),
-        "placeOf": _colours.stations(city)[0].tolist(),
+        "placeOf": _colours.locate_sites(city)[0].tolist(),
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),  # best moves put no more at a site
         "own": OWN_NAME,
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
@@ -115,4 +115,4 @@ def _scales(edges: FloatArray) -> list[dict[str, Any]]:
     """Return two colour scales: one for values, with the given class limits, and one for differences of values."""
     none = np.empty(0)
     around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
-    return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]
+    return [_colours.colour_scale(none, edges), _colours.colour_scale(none, around, _colours.DIVERGING)]

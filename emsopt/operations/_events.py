@@ -102,7 +102,7 @@ def _next_free_unit(fleet: Any) -> tuple[int, float]:
 
 @njit(cache=True, nogil=True)
 def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
-    """Reset the minutes worked by each unit, and the numbers of moves, when the first counted call comes."""
+    """Reset the minutes worked by each unit, and the numbers of moves, at the end of the warm-up."""
     for u in range(len(fleet)):
         fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
         fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
@@ -122,7 +122,7 @@ def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def _end_counting(fleet: Any, now: float) -> None:
-    """Add to each busy unit the minutes worked on its present call, when the last counted call is over."""
+    """Add to each busy unit the minutes worked on its present call, at the end of the simulation."""
     for u in range(len(fleet)):
         if fleet[u].busy:
             fleet[u].worked += now - fleet[u].since

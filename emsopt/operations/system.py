@@ -179,7 +179,7 @@ class System:
         checked["hospital_of"] = self._validate_hospitals(hospitals)
 
     def _validate_hospitals(self, hospitals: int) -> IntArray | None:
-        """Return the hospital of each atom, shape (M,), by default the nearest; None without hospitals or drives."""
+        """Return the hospital of each atom, shape (M,), by default the nearest; None if there are no hospitals."""
         if self.hospital_of is not None:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):

@@ -191,7 +191,7 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     lines = [np.asarray(line) for line in net.polylines]
     corners = np.concatenate(lines)
     low, high = corners.min(axis=0), corners.max(axis=0)
-    stretch = _colours.stretch(low, high) if net.geographic else 1.0
+    stretch = _colours.latitude_stretch(low, high) if net.geographic else 1.0
     height = MAP_WIDTH_IN * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)  # a line has no width
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 

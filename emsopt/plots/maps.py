@@ -62,7 +62,7 @@ def deployments(
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])  # one scale for all maps
     edges = _colours.colour_limits(together)
-    cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING_COLOUR)
+    cmap = ListedColormap(_colours.ramp_colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING_COLOUR)
     norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
@@ -114,7 +114,7 @@ def _draw_map(ax: Axes, city: City, evaluation: Evaluation | None, colours: Floa
         sizes = 450 * min(1, 100 / city.n_atoms) * city.demand_shares / city.demand_shares.max()
         x, y = atoms.T
         ax.scatter(x, y, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)  # 8: visible at 0
-    _, places = _colours.stations(city)
+    _, places = _colours.locate_sites(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
         at, counts, fractions = _colours.sum_by_place(city, evaluation)
@@ -160,7 +160,7 @@ def _draw_station(ax: Axes, place: FloatArray, units: int, share: float) -> None
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
     """Return two corners of a map, (2,) each, and how many times longer a unit of y is than a unit of x."""
     low, high = _colours.extent(city)
-    aspect = _colours.stretch(low, high) if city.geographic else 1.0
+    aspect = _colours.latitude_stretch(low, high) if city.geographic else 1.0
     least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent
     margin = max(0.04 * (high - low).max(), least) / np.array([1, aspect])
     return low - margin * (1, 3), high + margin, aspect  # room for the scale bar below

@@ -110,22 +110,6 @@ def test_urgent_calls_take_units_and_those_on_the_way_home_are_closer():
     assert there < home - 1
 
 
-def test_compliance_table_keeps_the_last_free_unit_at_its_site():
-    """With one free unit it waits at site 0: at each dispatch the other unit, if free, is there or sets out for it."""
-    system = town(0.5)
-    system = System(system.city.replace(turnout_times=0), system.minutes, 1, priorities=system.priorities)
-    rule = Policy(table=[[0], [0, 1]])
-    drives = simulate(system, [0, 1], policy=rule, calls=2_000, trace=3_000, rng=7).trace
-    assert (drives["until"] <= drives["arrive"]).all()
-    relocated = 0
-    for row in drives[drives["call"] >= 0].itertuples():
-        before = drives[(drives["unit"] != row.unit) & (drives["leave"] <= row.leave)]
-        if len(before) and before["call"].iloc[-1] < 0:
-            assert before["goal"].iloc[-1] == 0
-            relocated += before["leave"].iloc[-1] == row.leave
-    assert relocated > 50
-
-
 def test_free_units_go_where_coverage_or_patience_sends_them():
     def homewards(system, sites, rule, **options):
         drives = simulate(system, sites, policy=rule, trace=900, **options).trace

@@ -29,7 +29,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
-from ..roads.energy import edge_energy, unit_variance
+from ..roads.energy import edge_energy, standardize_columns
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
@@ -261,7 +261,7 @@ def navigation_prior(
             "edges must differ in energy, because the prior is scaled by the variance of their energies; got equal "
             "ones. Use a network whose edges differ in length, speed or incline."
         )
-    contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
+    contexts = standardize_columns(np.column_stack([lengths, speeds, inclines]))
     scale_of_k_f = np.asarray(lengthscale)
     _validate.one_each(scale_of_k_f.tolist(), "lengthscales", contexts.shape[1], low=0.0, strictly=True)
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)

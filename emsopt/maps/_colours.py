@@ -86,7 +86,7 @@ def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SE
 
 
 def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
-    """Return the limits of colour classes: evenly spaced in ``limits``, by default six with about equally many values.
+    """Return the limits of colour classes: evenly spaced in ``limits``, by default six classes of about equal counts.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
     """

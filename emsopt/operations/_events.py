@@ -259,7 +259,7 @@ def run_events(
     seed: int, warmup: int, counted: int, duty: Any, world: SystemArrays, rules: PolicyArrays, fleet: Any, calls: Any,
     tally: Counters,
 ) -> tuple[float, float]:  # fmt: skip
-    """Simulate operations until the last of ``counted`` calls is over; return when the first came and that ended (min).
+    """Simulate operations until ``counted`` calls are over; return the minutes at which the first came, the last ended.
 
     The end is -1 if a queue grew beyond `MAX_QUEUE` jobs. ``fleet`` has p records of UNIT, ``calls`` unused records of
     CALL; ``duty``, shape (p, 168), marks the hours of the week in which each unit works.

@@ -93,14 +93,14 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
     return 0.5 * (DRIVE_EFFICIENCY + RECUPERATION_EFFICIENCY) * MASS * GRAVITY * rise / J_PER_WH
 
 
-def unit_variance(columns: ArrayLike) -> FloatArray:
+def standardize_columns(columns: ArrayLike) -> FloatArray:
     """Return columns, shape (E, d), scaled to mean 0 and standard deviation 1; a constant column becomes zero.
 
     The paper scales the length, speed limit and incline of edges in this way.
 
     Examples
     --------
-    >>> unit_variance([[1.0, 7.0], [3.0, 7.0]]).tolist()
+    >>> standardize_columns([[1.0, 7.0], [3.0, 7.0]]).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     columns = real_array(columns, "columns", (None, None))

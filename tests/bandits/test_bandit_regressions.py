@@ -177,7 +177,7 @@ def test_navigation_prior_has_the_papers_kernel_and_variances():
 
     The kernel is k_G k_f + k_f, of contexts with unit variance.
     """
-    from emsopt.roads.energy import edge_energy, unit_variance
+    from emsopt.roads.energy import edge_energy, standardize_columns
 
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)
     prior = bandits.navigation_prior(net)
@@ -185,7 +185,7 @@ def test_navigation_prior_has_the_papers_kernel_and_variances():
     assert np.array_equal(prior.mean, energy)
     assert np.diag(prior.covariance).mean() == pytest.approx(0.25**2 * energy.var(), rel=1e-12)
     assert prior.noise_variance == pytest.approx(0.1**2 * energy.var(), rel=1e-12)
-    contexts = unit_variance(np.column_stack([net.lengths, net.speed_limits, net.inclines]))
+    contexts = standardize_columns(np.column_stack([net.lengths, net.speed_limits, net.inclines]))
     assert contexts.var(axis=0) == pytest.approx([1, 1, 1])
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections))
     wanted = (graph + 1) / 2 * matern(contexts, contexts)
@@ -286,7 +286,7 @@ def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
 def test_large_networks_are_not_given_a_dense_covariance():
     assert not isinstance(bandits.navigation_prior(grid_roads(9, 9, jitter=0.2, rng=0)), bandits.LazyPrior)
     largest = bandits.navigation_prior(grid_roads(80, 80, jitter=0.2, rng=0))
-    with pytest.raises(InputError, match=r"25280 arms would take 5 GB.*`rows` and `variance`"):
+    with pytest.raises(InputError, match=r"25280 arms would take 5 GB.*`rows` and `variance`, or a smaller network"):
         largest.covariance
     gp = bandits.ExactGP(largest)
     gp._arms = np.arange(12_000)

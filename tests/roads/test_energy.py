@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 
 from emsopt.roads import energy as car
-from emsopt.roads.energy import edge_energy, unit_variance
+from emsopt.roads.energy import edge_energy, standardize_columns
 
 
 def test_hand_values_on_the_flat_and_on_a_slope():
@@ -32,9 +32,9 @@ def test_parameters_are_table_2():
 def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
     rng = np.random.default_rng(1)
     columns = np.column_stack([rng.lognormal(4, 1, 301), np.full(301, 13.89), rng.normal(size=301), np.zeros(301)])
-    scaled = unit_variance(columns)
+    scaled = standardize_columns(columns)
     assert np.allclose(scaled.var(axis=0), [1, 0, 1, 0], atol=1e-12)
     assert np.abs(scaled.mean(axis=0)).max() < 1e-12
-    assert np.allclose(unit_variance([[1e-9], [3e-9]]), [[-1], [1]])
+    assert np.allclose(standardize_columns([[1e-9], [3e-9]]), [[-1], [1]])
     refused("`lengths` must be greater than 0", edge_energy, [0.0], [10.0])
     refused("not degrees", edge_energy, [10.0], [10.0], [5.0])

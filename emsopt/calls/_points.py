@@ -29,7 +29,7 @@ from .._files import formats as _formats
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
 from ..errors import InputError, Message
 from ..errors._types import BoolArray, FloatArray, PathLike
-from ..errors._validate import existing_file, quote
+from ..errors._validate import existing_file, quote, unwrap
 
 if TYPE_CHECKING:
     from typing import IO
@@ -170,6 +170,15 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
         hint = f"Are {names[0]!r} and {names[1]!r} swapped?"
         raise InputError(f"{table.where}: most latitudes lie south of all cities; {got}. {hint}")
     return degrees
+
+
+def project(places: FloatArray, middle: Sequence[float]) -> FloatArray:
+    """Project longitudes and latitudes, (K, 2), to a plane on which distances within a city are true, at 180° too.
+
+    Coordinates are degrees of latitude to the east and north of ``middle``, a longitude and a latitude, shape (K, 2).
+    """
+    # one scale for all places, as x = lon cos(lat) would turn a step to the north into one to the east as well
+    return (unwrap(places, middle[0]) - middle) * [np.cos(np.radians(middle[1])), 1.0]
 
 
 def read_text(table: Table, key: str) -> pd.Series[Any]:

@@ -29,6 +29,7 @@ from ..errors._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page
+from ._points import project
 from ._times import hour_of_week
 from ._units import busy_minutes, dispatch_times, regular_units
 from .calibration import Fit, calibrate, distances
@@ -242,8 +243,9 @@ def back_test(
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _group_means(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
     by_zone = _group_means(recorded, rounded, zone, names)
-    flat = np.array([np.cos(np.radians(atoms[:, 1].mean())), 1])
-    at = evaluation.atom_response[cKDTree(atoms * flat).query(log.locations * flat)[1]]
+    middle = atoms[0, 0], atoms[:, 1].mean()
+    nearest_atom = cKDTree(project(atoms, middle)).query(project(log.locations, middle))[1]
+    at = evaluation.atom_response[nearest_atom]
     by_zone["city_model"] = pd.Series(at[known]).groupby(np.array(names)[zone[known]]).mean()
     busy_share = np.nan if answered is None else recorded_busy[used] / units
     by_station = _summarise_draws(busy_share, pd.DataFrame(modelled_busy, columns=[names[k] for k in used]))

@@ -35,6 +35,7 @@ from scipy.spatial import cKDTree
 from ..errors import Argument, InputError, Message, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray
 from ._names import is_district
+from ._points import project
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 
 if TYPE_CHECKING:
@@ -115,12 +116,13 @@ class Dispatch:
 
     def _nearby_calls(self, places: FloatArray) -> csr_array:
         """Return a sparse matrix, (M, K), with 1 where a call is one of those around a place (see the module)."""
-        flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
+        middle = self.points[0, 0], self.points[:, 1].mean()
+        points, calls, places = (project(each, middle) for each in (self.points, self.places, places))
         most = min(NEAREST_BY_COLUMN if self.column else NEAREST_BY_UNITS, len(self.places))
-        apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
+        apart, near = cKDTree(calls).query(places, np.arange(1, most + 1))
         within: BoolArray = np.ones(near.shape, bool)
         if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
-            within &= apart <= cKDTree(self.points * flat).query(places * flat, [2])[0] / 2
+            within &= apart <= cKDTree(points).query(places, [2])[0] / 2
         rows = np.arange(0, near.size + 1, most)
         return csr_array((within.ravel().astype(float), near.ravel(), rows), shape=(len(places), len(self.places)))
 

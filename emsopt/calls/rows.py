@@ -23,8 +23,9 @@ from numba import njit
 from .._files.columns import BLANKS, text
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
-from ..errors._validate import as_float, quote, unwrap
+from ..errors._validate import as_float, quote
 from . import _names, _times
+from ._points import project
 
 Condition: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
@@ -40,7 +41,7 @@ ORDERINGS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast
 MEMBERSHIP: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
 COMPARISONS: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERINGS, **MEMBERSHIP}
 LONGEST_GAP, LONGEST_STATUS_GAP, SHORTEST_GAP = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds; the last if names come back
-WIDEST_KM = 0.5
+WIDEST_KM, KM_PER_DEGREE = 0.5, 111.2
 MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
 MOST_UNITS = 10  # rows per incident on average: with more, the column names something else
 
@@ -162,7 +163,8 @@ def join_rows(
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
-    incident = _incidents(code, times, places, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
+    km = KM_PER_DEGREE * project(places, (places[0, 0], float(np.median(places[:, 1]))))
+    incident = _incidents(code, times, km, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
     if not statuses and len(np.unique(incident)) * MOST_UNITS < len(code):
         incident = np.arange(len(code))
     _, first, incident = np.unique(incident, return_index=True, return_inverse=True)
@@ -180,7 +182,7 @@ def join_rows(
     if len(first) < len(code) and "units_sent" not in details and (per_unit or "unit" in details):
         sent = pd.Series(unit[unit >= 0]).groupby(incident[unit >= 0]).nunique()
         joined["units_sent"] = sent.reindex(incident[kept], fill_value=1).to_numpy().astype(float)
-    late, far = (times - times[first][incident]).astype(float) / 60, _to_km(places) - _to_km(places)[first][incident]
+    late, far = (times - times[first][incident]).astype(float) / 60, km - km[first][incident]
     extent = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
     return JoinedRows(kept, times[first][incident[kept]], joined, extent)
 
@@ -193,10 +195,10 @@ def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> I
     return order[np.unique(incident[order], return_index=True)[1]]
 
 
-def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
+def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> IntArray:
     """Return for each row the index of the first row of its incident, shape (K,); ``longest`` is in seconds."""
     by_name = np.argsort(code, kind="stable")
-    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), _to_km(places)[by_name].T
+    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), km[by_name].T
     limit = np.full(len(code), longest)
     for _ in range(2):
         incident = _chain(code[by_name], seconds, x, y, limit)
@@ -219,13 +221,6 @@ def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, lo
                 break
             j -= 1
     return incident
-
-
-def _to_km(places: FloatArray) -> FloatArray:
-    """Project longitudes and latitudes to a plane, in km, shape (K, 2), on which distances within a city are true."""
-    lon, lat = unwrap(places, places[0, 0]).T
-    # one scale for all rows, as x = lon cos(lat) would turn a step to the north into one to the east as well
-    return 111.2 * np.column_stack([(lon - lon[0]) * np.cos(np.radians(np.median(lat))), lat])
 
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:

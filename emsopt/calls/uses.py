@@ -40,6 +40,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors._types import FloatArray, IntArray
+from ._points import project
 from .recorded import Z90
 
 if TYPE_CHECKING:
@@ -189,13 +190,14 @@ def _fitted_days(fit: Fit, later: CallLog) -> str:
 
 def judge_starts(fit: Fit) -> tuple[bool, str]:
     """Judge whether units start from the stations of a fit, by the three signs that the module's docstring lists."""
-    scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
-    points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
+    degrees = {"calls": fit.calls.locations, "stations": fit.stations[["lon", "lat"]].to_numpy(float)}
+    middle = degrees["stations"][0, 0], fit.stations["lat"].mean()
+    places, points = (KM_PER_DEGREE * project(each, middle) for each in degrees.values())
     drives, unknown = fit.drives, "Cannot tell where units start:"
     if len(drives) < LEAST_DRIVES:
         return False, f"{unknown} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
-    for what, where in (("calls", places), ("stations", points)):
-        if (km := KM_PER_DEGREE * _rounding_step(where / scale)) > COARSEST_KM:
+    for what, where in degrees.items():
+        if (km := KM_PER_DEGREE * _rounding_step(where)) > COARSEST_KM:
             return False, f"{unknown} places of {what} are rounded to {km:.1f} km."
     station = drives["station"].to_numpy()
     offsets = places[drives["call"]] - points[station]

@@ -1,4 +1,4 @@
-"""Read columns of times (`emsopt.calls._time_forms` lists their forms), in the time of a zone, and elapsed times."""
+"""Read the columns of times, stamps and elapsed times of a log, in the forms of `emsopt.calls._time_forms`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._files.columns import others
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ..errors._validate import quote
-from ._names import ELAPSED, unit_of
+from ._names import ELAPSED, seconds_per_unit
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,
@@ -37,13 +37,13 @@ EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
-NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
-FAR = np.timedelta64(180, "D")
+NEAR = np.timedelta64(31, "D")  # from the calls: stamps on a day further away are times of day
+FAR = np.timedelta64(180, "D")  # from other calls
 FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the others
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
 LEAST_FULL_MINUTES = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
-ELAPSED_STAMPS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
+STAMPS_OF_ELAPSED = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 
 def read_times(
@@ -54,11 +54,11 @@ def read_times(
     date: str | None = None,
     beside: Iterable[str] = (),
 ) -> tuple[Times, Times | None, str]:
-    """Read a column of times; return local times, times in UTC (None without offsets), and their `CallLog.clock`.
+    """Read a column of times; return local times, times in UTC (None without offsets), both (K,), and `CallLog.clock`.
 
     ``date`` is a column of dates, if the times do not include them; the order of day and month may follow from the
-    columns ``beside``. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are
-    NaT for blank cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
+    columns ``beside``. Without a ``time_zone``, times are as written. They are NaT for blank cells, and for dates such
+    as 1900-01-01 and 9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -86,10 +86,10 @@ def read_times(
 def read_stamps(
     table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
-    """Read a column of stamps, such as times of dispatch, shape (K,); unreadable cells become NaT.
+    """Read a column of stamps, such as times of dispatch, shape (K,), NaT for unreadable cells; raise if all are.
 
-    ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
-    elapsed times or seconds since the call. A ``time_format`` that fits no cell is ignored.
+    ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day or
+    times since the call. A ``time_format`` that fits no cell is ignored.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -115,7 +115,7 @@ def read_stamps(
 
 
 def _on_another_day(times: Times, calls: Times) -> bool:
-    """Return whether all stamps lie on one or two days far from all calls, which are dummy dates of times of day."""
+    """Return whether all stamps lie on one or two days far from all calls, as programs write times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if not (0 < len(days) <= 2 and len(known)):
         return False
@@ -123,7 +123,7 @@ def _on_another_day(times: Times, calls: Times) -> bool:
 
 
 def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
-    """Raise if some of the ``filled`` cells have no offset (``local``) and others have one."""
+    """Raise if some ``filled`` cells have an offset and others are ``local``, without one; masks of shape (K,)."""
     if local.any() and not local[filled].all():
         k = int(np.argmax(local))
         said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
@@ -136,7 +136,7 @@ def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
 
 
 def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
-    """Convert a column of times of day or of times since the calls to stamps; return None if it is neither."""
+    """Convert times of day or times since the ``calls`` to stamps, (K,); return None if the texts are neither."""
     what = kind(written)
     if what in ("clock", "fraction") and not is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
         return _closest_time(times_of_day(written), calls)
@@ -166,10 +166,10 @@ def hour_of_week(times: Times) -> IntArray:
 
 
 def check_far(times: Times, rows: IntArray, where: str) -> None:
-    """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
+    """Raise if a call, or up to 1 % of the calls, is far from all others in time, as mistakes would distort the rates.
 
-    ``times`` ascend; ``rows`` are for the message. The log is split where successive calls are more than `FAR` apart.
-    Calls are far if they lie more than `FAR`, and than three times its length, from the part with most calls.
+    ``times`` ascend; ``rows``, (K,), are for the message. The log is split where calls are more than `FAR` apart. Calls
+    are far if they lie more than `FAR`, and more than three times its length, from the part with most calls.
     """
     if len(times) < FEWEST_CALLS:
         return
@@ -196,7 +196,7 @@ def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
 
 
 def _pad_clocks(written: list[str | None]) -> list[str | None]:
-    """Return texts of times of day in a form that can follow a date, such as "16:05" for "1605"."""
+    """Rewrite times of day so that they can follow a date, such as "1605" as "16:05"."""
     if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
     if (what := kind(written)) not in ("clock", "fraction"):
@@ -207,7 +207,7 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
 
 
 def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
-    """Return the times of a column of datetimes, (K,), those in UTC (None without a zone), and their clock."""
+    """Return the times of a column of datetimes, (K,), in its zone and in UTC (None without zone), and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
     if zone is None:
@@ -216,17 +216,21 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
 
 
 def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
-    """Add the stamps that elapsed times imply to the details; ``columns`` are by role, some of them in `ELAPSED`.
+    """Add the stamps that elapsed times imply to the details of a log; ``columns`` are its columns by role.
 
-    If the log has no dispatches, times from the dispatch count from the call. Where stamps have full minutes, both are
-    moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
+    If the log has no dispatches, times from the dispatch count from the call. Where both stamps are full minutes, they
+    are moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
     """
-    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ELAPSED_STAMPS & set(details)}
-    step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
+    stamps = {"time": times} | {
+        role: details[role].to_numpy("datetime64[s]") for role in STAMPS_OF_ELAPSED & set(details)
+    }
+    step = {role: MINUTE for role, values in stamps.items() if _has_full_minutes(values)}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
-        lasted = whole_seconds(elapsed_seconds(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
+        lasted = whole_seconds(
+            elapsed_seconds(written_cells(columns[role]), typical, seconds_per_unit(str(columns[role].name)))
+        )
         if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
@@ -244,10 +248,10 @@ def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Se
 def service_minutes(
     table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, (K,), and a mask of those recorded as 0 or less.
+    """Return the minutes that each call kept a unit busy, (K,), and a mask of the calls where they are 0 or less.
 
-    Minutes are NaN if unknown, 0 or less, or above 24 h. ``key`` is a column of minutes; without it, they count from
-    dispatch to clearing. ``rows`` are those of the calls.
+    These minutes become NaN, like unknown ones and those above 24 h. ``key`` is a column of minutes; without it, they
+    count from dispatch to clearing. ``rows`` are those of the calls, from 1.
     """
     minutes: FloatArray = np.full(len(rows), np.nan)
     if key is not None:
@@ -260,23 +264,23 @@ def service_minutes(
     return minutes, no_service
 
 
-def _to_the_minute(stamps: Times) -> bool:
+def _has_full_minutes(stamps: Times) -> bool:
     seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
     return len(seconds) > 0 and float((seconds == 0).mean()) >= LEAST_FULL_MINUTES
 
 
 def _seconds_of_day(times: Times) -> FloatArray:
-    """Return the time of day in seconds, shape (K,), NaN for NaT."""
+    """Return the seconds since midnight, shape (K,), NaN for NaT."""
     return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 
 def _closest_time(seconds: FloatArray, calls: Times) -> Times:
-    """Return the time closest to each call that has this time of day (s); it may lie before the call."""
+    """Return the times closest to the ``calls`` with these ``seconds`` since midnight, (K,); they may be earlier."""
     return calls + whole_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:
-    """Return a mask of times with a date that programs write for unknown times, such as 1900-01-01, shape (K,)."""
+    """Return a mask of times on a day that programs write for unknown times, such as 1900-01-01, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
     odd = (times < EARLIEST) | (times >= LATEST)
@@ -284,7 +288,7 @@ def _is_placeholder(times: Times) -> BoolArray:
 
 
 def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
-    """Raise if cells of times are ``bad``, (K,); the error names the first and says how to write times."""
+    """Raise if the mask ``bad``, (K,), marks cells of times; the error names the first and says how to write times."""
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
@@ -294,7 +298,7 @@ def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_
 
 
 def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
-    """Raise if cells are ``bad``, (K,); the error names the first, what is ``wanted``, and ``advice``."""
+    """Raise if the mask ``bad``, (K,), marks cells; the error names the first, what is ``wanted``, and ``advice``."""
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{quote(written[k] or '', most=80)}{others(bad)}"
@@ -302,7 +306,7 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: s
 
 
 def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
-    """Convert times to a zone, if one is given; return local times, times in UTC, both (K,), and the log's ``clock``.
+    """Convert times to a zone, if one is given; return local times, times in UTC, both (K,), and `CallLog.clock`.
 
     Raise if the zone is unknown, or the times have no offset.
     """

@@ -225,6 +225,6 @@ def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, lo
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
     """Return one column of times per kind of stamp, from a log with one status per row; NaT for other statuses."""
-    roles = statuses.map({word: _names.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
+    roles = statuses.map({word: _names.stamp_of_status(word) for word in statuses.dropna().unique()}).to_numpy()
     found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _names.STAMPS}
     return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

@@ -28,7 +28,8 @@ WIDTH, ROW_HEIGHT, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34  # of a figure, its r
 CITY_MODEL_NOTE = "City model: the model by which deployments are compared, with the calls of the days before."
 LEGEND = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED_COLOUR}"/></svg>
 recorded <svg width="14" height="12"><rect x="2.5" y="1.5" width="9" height="9" fill="{OUTSIDE_COLOUR}"/></svg>
-recorded, outside the interval <svg width="34" height="12"><path d="M1 6H33" stroke="{INTERVAL_COLOUR}" stroke-width="6"/>
+recorded, outside the interval
+<svg width="34" height="12"><path d="M1 6H33" stroke="{INTERVAL_COLOUR}" stroke-width="6"/>
 <path d="M17 1V11" stroke="{MODELLED_COLOUR}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
 
 

@@ -100,7 +100,10 @@ def read_table(
         where = label(source, argument)
         frame, crs = _from_frame(source, argument, choosing, crs)
     else:
-        file = _unzip(open_file(source, argument))
+        file = open_file(source, argument)
+        if file.name.lower().endswith(".zip"):
+            content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
+            file = _formats.Upload(_formats.name_inside(file), content)
         where = file.name
         frame, crs = _from_file(file, argument, choosing, crs)
     if len(frame) > _formats.MOST_ROWS:
@@ -125,14 +128,6 @@ def _from_file(
         return _formats.READERS[kind](file, choose), crs
     kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
-
-
-def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
-    """Return the file or, if it is a .zip, the one file in it."""
-    if not file.name.lower().endswith(".zip"):
-        return file
-    content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
-    return _formats.Upload(_formats.name_inside(file), content)
 
 
 def _from_frame(
@@ -223,9 +218,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of a table as text, and as numbers, NaN for other text; both of its shape."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
-    return written, pd.DataFrame(
-        {name: [*map(parse_decimal, written[name])] for name in cells}, cells.index, dtype=float
-    )
+    return written, written.map(parse_decimal).astype(float)
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:

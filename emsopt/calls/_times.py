@@ -71,7 +71,11 @@ def read_times(
         filled = np.array([text not in (None, "0", "0.0") for text in written])
         _check_read(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
-        _check_offsets(written, filled & np.isnan(offsets), filled, table.where)
+        local = filled & np.isnan(offsets)
+        if local.any() and not local[filled].all():
+            k = int(np.argmax(local))
+            said = f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
+            raise InputError(f"{said} Write all times with an offset or all without.", local)
         utc = _in_utc(times, np.where(filled, offsets, np.nan))
         clock = "local" if utc is None else "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
@@ -120,14 +124,6 @@ def _on_another_day(times: Times, calls: Times) -> bool:
     if not (0 < len(days) <= 2 and len(known)):
         return False
     return bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
-
-
-def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
-    """Raise if some ``filled`` cells have an offset and others are ``local``, without one; masks of shape (K,)."""
-    if local.any() and not local[filled].all():
-        k = int(np.argmax(local))
-        said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
-        raise InputError(f"{said} Write all times with an offset or all without.", local)
 
 
 def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
@@ -224,7 +220,8 @@ def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Se
     stamps = {"time": times} | {
         role: details[role].to_numpy("datetime64[s]") for role in STAMPS_OF_ELAPSED & set(details)
     }
-    step = {role: MINUTE for role, values in stamps.items() if _has_full_minutes(values)}
+    seconds = {role: values[~np.isnat(values)].astype(np.int64) % 60 for role, values in stamps.items()}
+    step = {role: MINUTE for role, part in seconds.items() if len(part) and (part == 0).mean() >= LEAST_FULL_MINUTES}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
@@ -262,11 +259,6 @@ def service_minutes(
     no_service = minutes <= 0
     minutes[no_service | (minutes > LONGEST_SERVICE_MIN)] = np.nan
     return minutes, no_service
-
-
-def _has_full_minutes(stamps: Times) -> bool:
-    seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
-    return len(seconds) > 0 and float((seconds == 0).mean()) >= LEAST_FULL_MINUTES
 
 
 def _seconds_of_day(times: Times) -> FloatArray:

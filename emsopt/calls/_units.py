@@ -48,7 +48,11 @@ def home_of_calls(
     reach: FloatArray,
     travelled: FloatArray,
 ) -> tuple[IntArray | None, dict[str, str], str]:
-    """Return the home of each call's unit, (K,), -1 if unknown (None if all), the homes of units, and their source."""
+    """Return the station of each call's unit, the names of the homes of units, and `Fit.homes_from`.
+
+    Stations are indices, (K,), -1 if unknown; None if all are unknown. ``reach`` are the distances of the calls from
+    the stations, (K, N), and ``travelled`` the minutes of the drives, (K,).
+    """
     names = stations["name"].tolist()
     code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
     units, named = list(map(str, found)), code >= 0
@@ -58,11 +62,11 @@ def home_of_calls(
         place = {name.casefold(): k for k, name in enumerate(names)}
         home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
         if (home >= 0).mean() > 0.5:
-            return (
-                home,
-                _name_homes(units, _main_station(code, home, (len(units), len(names))), names),
-                "station column",
-            )
+            known = (code >= 0) & (home >= 0)
+            answered = np.zeros((len(units), len(names)))
+            np.add.at(answered, (code[known], home[known]), 1)
+            most_often = np.where(answered.any(axis=1), answered.argmax(axis=1), -1)
+            return home, _name_homes(units, most_often, names), "station column"
     if homes is not None:
         index, source = homes_given(homes, units, names, code[named]), "given"
     elif (numbered := homes_by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
@@ -76,20 +80,13 @@ def home_of_calls(
     return np.where(named, index[code], -1), _name_homes(units, index, names), source
 
 
-def _main_station(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
-    """Return the station from which each unit answered most calls, shape (U,), -1 for units without one."""
-    both = (code >= 0) & (home >= 0)
-    table = np.zeros(shape)
-    np.add.at(table, (code[both], home[both]), 1)
-    return np.where(table.any(axis=1), table.argmax(axis=1), -1)
-
-
 def deployment_of(
     homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
 ) -> IntArray:
     """Return the station of each unit that answers calls regularly, shape (p,).
 
-    Without known homes, one unit is assumed at each station or, with a column of stations, at those that answer calls.
+    Without known homes, it is one unit at each station or, by ``home``, the station of each call's unit (K,), at those
+    that answer calls.
     """
     if not homes:
         if home is None:
@@ -101,7 +98,7 @@ def deployment_of(
 
 
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
-    """Return the units with known ``homes`` that answer calls regularly, at least 5 % as many as the median unit."""
+    """Return the units with known ``homes`` that answer at least 5 % as many calls as the median one of them."""
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
     return counts.index[counts >= LEAST_OF_MEDIAN * counts.median()].tolist()
@@ -131,10 +128,10 @@ def homes_given(homes: Mapping[str, str], units: Sequence[str], stations: Sequen
 
 
 def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
-    """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
+    """Return the index of the station whose number each unit has, as E14 has that of Station 14, else -1, shape (U,).
 
-    Others get -1. Return None if stations lack distinct numbers, or if units with such a station have fewer than 60 %
-    of the ``calls``, which are counts by unit, (U,).
+    Return None if stations lack distinct numbers, or if units with such a station answer fewer than 60 % of the
+    ``calls``, which are counts by unit, (U,).
     """
 
     def number(name: str) -> str | None:
@@ -150,7 +147,7 @@ def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[st
 
 
 def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
-    """Return the index of the most likely station of each unit, -1 if its probability is at most 95 %, shape (U,).
+    """Return the index of the most likely home of each unit, -1 if its probability is at most 95 %, shape (n_units,).
 
     Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
     """
@@ -166,11 +163,11 @@ def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))
         certain = frequent & (top.max(axis=1) / top.sum(axis=1) > LEAST_PROBABILITY)
-        of_sure = certain[unit]
-        if not of_sure.any():
+        of_certain = certain[unit]
+        if not of_certain.any():
             break
         home, its_rank = best[unit], rank[rows, best[unit]]
-        near = of_sure & (its_rank < 5)
+        near = of_certain & (its_rank < 5)
         rho = float(np.clip(its_rank[near].mean() / (1 + its_rank[near].mean()), 0.05, 0.9))
         line = np.polyfit(distance[rows, home][near], minutes[near], 1)
         expected = np.log(np.maximum(np.polyval(line, distance), 0.5))
@@ -182,7 +179,7 @@ def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_
 
 
 def _name_homes(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
-    """Map each unit with a known station to its name; ``index`` is the station of each unit, -1 if unknown."""
+    """Return the names of the stations of units by unit; ``index`` is each unit's station, -1 if unknown, (U,)."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
@@ -193,7 +190,7 @@ def stations_of(homes: Mapping[str, str], stations: pd.DataFrame, log: CallLog) 
 
 
 def has_unit(log: CallLog) -> BoolArray:
-    """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
+    """Return whether each call has a stamp, a unit, or a number of units sent above 0, shape (K,)."""
     details = log.details
     signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
     if "units_sent" in details:
@@ -212,7 +209,7 @@ def units_sent(log: CallLog) -> IntArray:
 
 
 def dispatch_times(log: CallLog) -> Times:
-    """Return when units were dispatched to the calls; the time of the call where that is unknown, shape (K,)."""
+    """Return the times of dispatch, or of the calls where these are unknown, shape (K,)."""
     if "dispatched" not in log.details:
         return log.times
     dispatched = log.details["dispatched"].to_numpy("datetime64[s]")
@@ -226,9 +223,9 @@ def busy_minutes(log: CallLog) -> FloatArray:
 
 
 def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
-    """Shorten the service times of rows that are no calls: each ends before its unit's next call or row begins.
+    """Return ``rows`` that are no calls with service times that end where their unit's next call or row begins.
 
-    A row that begins within a longer one lasts until the end of that.
+    A row that begins within a longer one lasts until the end of that. ``log`` has the calls.
     """
     minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
     start, calls = ((times - when.min()).astype("timedelta64[s]").astype(float) / 60 for times in (when, called))
@@ -241,7 +238,7 @@ def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
 
 
 def busy_by_hour(rows: CallLog) -> FloatArray:
-    """Return the total minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
+    """Return the minutes for which rows kept units busy by weekday and hour, added over all weeks, shape (7, 24)."""
     when, total = dispatch_times(rows), np.zeros(168)
     begin = (when - when.astype("datetime64[h]")).astype("timedelta64[s]").astype(float) / 60
     end, first = begin + busy_minutes(rows), hour_of_week(when)
@@ -251,7 +248,7 @@ def busy_by_hour(rows: CallLog) -> FloatArray:
 
 
 def busy_per_call(log: CallLog) -> float:
-    """Return the minutes per call for which rows that are no calls kept units busy."""
+    """Return the minutes for which `CallLog.occupying` kept units busy, divided by the number of calls."""
     return 0.0 if log.occupying is None else float(busy_minutes(log.occupying).sum()) / len(log)
 
 
@@ -262,8 +259,8 @@ def answering_stations(
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
     log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
-    free unit. ``costs``, shape (K, N), order the stations (`Dispatch.costs`), ``when`` are the times of dispatch,
-    ``busy`` the minutes that a call takes, and ``rounding`` the resolutions (min) of the stamps at its start and end.
+    free unit. The station with the lowest of the ``costs``, (K, N), comes first; calls are dispatched at ``when`` and
+    keep a unit ``busy`` for minutes, both (K,), by stamps of two resolutions, ``rounding`` (min).
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
@@ -276,9 +273,9 @@ def answering_stations(
     return count / np.maximum(count.sum(axis=1, keepdims=True), 1)
 
 
-def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
-    """Return the units at ``sites``, (p,), from the closest to the furthest by ``minutes``, (K, N), shape (K, p)."""
-    return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
+def closest_first(costs: FloatArray, sites: IntArray) -> IntArray:
+    """Return the order of units at ``sites``, (p,), by the ``costs`` of sites for calls, (K, N), shape (K, p)."""
+    return np.argsort(costs[:, sites], axis=1, kind="stable").astype(np.int32)
 
 
 @njit(cache=True, nogil=True)

@@ -26,12 +26,24 @@ WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
 MOST_CELLS_BY_DEFAULT = 400  # maximum number of cells if their width is chosen automatically
 # usual names of the property that names areas, such as those of the census in the United States
-KEYS = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
+NAME_PROPERTIES = (
+    "atom",
+    "name",
+    "district",
+    "namelsad",
+    "geoid",
+    "geoid20",
+    "geoid10",
+    "zcta5ce20",
+    "zip",
+    "id",
+    "objectid",
+)
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """M atoms and the atom of each of K points; ``note`` is a sentence that says what the atoms are."""
+    """M atoms, and the atom of each of K points; ``note`` is a sentence on what the atoms are."""
 
     names: list[str]
     locations: FloatArray  # (M, 2), degrees
@@ -42,7 +54,7 @@ class Atoms(NamedTuple):
 
 
 def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
-    """Assign points, shape (K, 2), to square cells; only cells with at least one point become atoms.
+    """Assign points, (K, 2), longitudes and latitudes, to square cells; only cells with points become atoms.
 
     A corner of the grid lies at the middle of the stations: the medians of their longitudes and latitudes, rounded to
     0.01 degrees. Atoms are named by the km from there to their centre: "1.5N 2E". The default ``width_km`` is the
@@ -72,14 +84,14 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points in km from the middle of the stations, (K, 2), the middle in degrees and km per degree, (2,)."""
+    """Return points in km from the middle of the stations, (K, 2), the middle in degrees, and km per degree, (2,)."""
     middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
     return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the south-western corners of cells with points, (n, 2), in widths, and the cell of each point, (K,)."""
+    """Return the south-western corners of cells with points, (n, 2), in widths of cells, and the points' cells, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
@@ -108,16 +120,16 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
-    outlines = geography.read_outlines(file, KEYS if key is None else (key,), crs=crs)
+    outlines = geography.read_outlines(file, NAME_PROPERTIES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     return outlines
 
 
 def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Assign points, shape (K, 2), to areas from `read_areas`. All areas become atoms, located at a point inside them.
+    """Assign points, (K, 2), longitudes and latitudes, to areas from `read_areas`, which all become atoms.
 
-    Raise if a polygon crosses itself, or no point lies in any area.
+    Atoms are located at a point inside their area. Raise if a polygon is invalid, or no point lies in any area.
     """
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")

@@ -29,18 +29,18 @@ FEWEST_UNREACHED, LEAST_RATIO = 30, 2  # calls without arrival, and how much fur
 
 @dataclass(frozen=True)
 class Finding:
-    """A likely mistake in the data.
+    """A likely mistake in a log or a table of stations.
 
     Attributes
     ----------
     level : {"wrong", "look"}
-        Almost certainly a mistake, or unusual, possibly for a good reason.
+        "wrong": almost certainly a mistake; "look": unusual, possibly for a good reason.
     what, text : str
         Short title, such as "swapped coordinates"; description of the mistake and advice on what to do.
     count : int
         Number of calls, stations, rows, gaps or weekdays concerned.
     rows : tuple of int
-        Rows of the file, counted from 1, that hold the first few of these; for gaps, of the last call before each.
+        The first few rows of the file concerned, counted from 1; for gaps, those of the last call before each.
     """
 
     level: str
@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The ``rows`` as text, such as "3, 8, ..."; empty if the finding names none."""
+        """The ``rows`` as text, such as "3, 8, ..."; empty without rows."""
         return ", ".join(map(str, self.rows)) + ", ..." * (0 < len(self.rows) < self.count)
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 
 
 def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if ``which``, a mask or indices, selects any calls; "N call(s) (X%) " precedes its ``text``."""
+    """Yield a finding on the calls that ``which``, a mask or indices, selects, if any; their number begins its text."""
     rows, name = sorted(log.rows[which].tolist()), "row(s)" if what.startswith("rows") else "call(s)"
     if rows:
         text = Message(f"{len(rows):,} {name} ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
@@ -146,7 +146,7 @@ def _check_rows(log: CallLog) -> Iterator[Finding]:
 
 
 def _within_reach(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
-    """Return whether each point has a valid latitude and lies within ``reach_km`` of one of the places, shape (K,)."""
+    """Return a mask, (K,), of points with a valid latitude, at most ``reach_km`` from one of the places, (N, 2)."""
     return (np.abs(points[:, 1]) <= 90) & (nearest_km(points, places) <= reach_km)
 
 
@@ -182,9 +182,9 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
 
 
 def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
-    """Return a mask of calls without arrival, over twice as far from stations as calls with one are on average.
+    """Return a mask, (K,), of calls without arrival that are over twice as far from stations as others on average.
 
-    It is all False unless there are 30 calls of either kind, and those without lie twice as far on average.
+    It is all False unless there are 30 calls with and without arrival, and those without are twice as far on average.
     """
     km = nearest_km(log.locations, places)
     never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
@@ -194,7 +194,10 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
 
 
 def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of rows that may be no calls, (K,): those with such a word, and others never reached."""
+    """Return two masks of rows that may be no calls, (K,): those that a word says to be none, and others never reached.
+
+    ``places`` are those of the stations, (N, 2); without them, the second mask is all False.
+    """
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()

@@ -1,4 +1,4 @@
-"""Replay the calls of a log with a deployment: simulate the response times if units had been there.
+"""Replay the calls of a log with a deployment: simulate the response times if its units had answered them.
 
 Calls are taken in order of dispatch. Each gets the first free unit by the fit's rule of dispatch, with turnout, travel
 and service times drawn from the `Fit`. A call that finds all units busy gets none. Units always start from their
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Simulated responses to the K calls of a log by p units.
+    """Simulated responses of p units to the K calls of a log, in a number of draws.
 
     Attributes
     ----------
     calls : CallLog
-        Calls to which a unit was sent, at most 50 km from a station. A pickle holds these single calls.
+        Calls to which a unit was sent, at most 50 km from a station, also in a pickle.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -155,7 +155,7 @@ def replay(
 
 
 def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None) -> IntArray:
-    """Return a deployment as sorted indices of stations, shape (p,); None stands for today's."""
+    """Return a deployment, as for `replay`, as sorted indices of stations, shape (p,); None stands for today's."""
     if deployment is None:
         return fit.deployment
     sites, names = np.asarray(deployment), fit.stations["name"].tolist()

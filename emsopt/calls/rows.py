@@ -1,9 +1,9 @@
-"""Choose the rows of a log by an expression or by values of columns, and join those that are about one incident.
+"""Select the rows of a log by a condition, and join those that are about the same incident.
 
 An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same
 incident number and lie within `LONGEST_GAP` seconds and `WIDEST_KM` of each other: numbers may restart every day,
-stand for a type of call or be shared by two services. Rows of the same unit are its statuses or its patients; other
-rows are further units.
+stand for a type of call or be shared by two services. The first unit on scene is kept, with the earliest time of the
+call. Rows of the same unit are its statuses or its patients; other rows are further units.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ MOST_UNITS = 10  # rows per incident on average: with more, the column names som
 
 
 def compile_condition(where: Condition) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
-    """Return the columns that a condition reads, and a function that takes their cells and returns a mask of rows."""
+    """Return the columns that a condition names, and a function from their cells, by column, to a mask of rows."""
     names, chosen = _compile_mapping(where) if isinstance(where, Mapping) else _compile_expression(where)
     return names, lambda columns: np.array([chosen(*map(_parse_cell, row)) for row in zip(*columns, strict=True)])
 
 
 def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of a mapping to allowed values, and a function that tests the cells of a row."""
+    """Return the columns of a mapping to allowed values, and a function from the cells of a row to whether all are."""
     if not where or not all(isinstance(name, str) for name in where):
         raise _condition_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)
@@ -62,7 +62,7 @@ def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[.
 
 
 def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of an expression, and a function that evaluates it for the cells of a row."""
+    """Return the columns of an expression, and a function from the cells of a row to whether it holds."""
     body = _parse(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
@@ -76,7 +76,7 @@ def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
 
 
 def _parse(where: object) -> ast.expr:
-    """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` replaced by words."""
+    """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` read as words."""
     if not isinstance(where, str) or len(where) > LONGEST_CONDITION:
         raise _condition_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
@@ -87,7 +87,7 @@ def _parse(where: object) -> ast.expr:
 
 
 def _is_allowed(node: ast.AST) -> bool:
-    """Return whether a node may occur in a condition. Ordering texts and testing for substrings are refused."""
+    """Return whether a node may occur in a condition; comparing the order of texts and substrings are refused."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED_NODES)
     sides: list[ast.expr] = []
@@ -99,7 +99,7 @@ def _is_allowed(node: ast.AST) -> bool:
 
 
 def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
-    """Evaluate a node of an allowed expression for a row, a mapping from columns to cells."""
+    """Return the value of a node of an allowed expression for a row, a mapping from columns to cells."""
     match node:
         case ast.BoolOp(op=op, values=parts):
             return (all if isinstance(op, ast.And) else any)(_evaluate(part, row) for part in parts)
@@ -126,7 +126,7 @@ def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> boo
 
 
 def _parse_cell(cell: object) -> object:
-    """Return a cell as a number if it reads as one, None if it is blank, and else as text."""
+    """Convert a cell to a number if it reads as one, to None if it is blank, else to text."""
     word = text(cell).strip()
     if word.lower() in BLANKS:
         return None
@@ -145,7 +145,7 @@ def _condition_error(where: object) -> InputError:
 
 
 class JoinedRows(NamedTuple):
-    """One row per incident, with the values that it takes from the incident's other rows."""
+    """Result of joining rows: one row per incident, with values from its other rows."""
 
     kept: IntArray  # (K,), the row of each incident that is kept, in order of time
     times: Times  # (K,), the first of each incident
@@ -156,10 +156,11 @@ class JoinedRows(NamedTuple):
 def join_rows(
     names: pd.Series[Any], times: Times, places: FloatArray, details: pd.DataFrame, statuses: bool, patients: bool
 ) -> JoinedRows:
-    """Join the rows of each incident; rows must be in order of time, and ``names`` has the incident of each.
+    """Join the rows of each incident, by ``names`` of incidents; rows must be in order of time.
 
-    Rows without a name are incidents of their own. Rows without a unit are units of their own, unless the log has one
-    row per status (``statuses``) or per patient (``patients``).
+    Rows have ``places``, (K, 2), in degrees, and ``details``, as in `CallLog`. Rows without a name are incidents of
+    their own. Rows without a unit are units of their own, unless the log has one row per status (``statuses``) or per
+    patient (``patients``).
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
@@ -188,7 +189,7 @@ def join_rows(
 
 
 def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
-    """Return the row of each incident whose unit was first on scene; without arrivals, its first row with a stamp."""
+    """Return the row of each incident whose unit was first on scene; without arrivals, the first one with a stamp."""
     on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
     on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
     order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
@@ -196,7 +197,10 @@ def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> I
 
 
 def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> IntArray:
-    """Return for each row the index of the first row of its incident, shape (K,); ``longest`` is in seconds."""
+    """Return the index of the first row of each row's incident, shape (K,).
+
+    Rows of an incident have the same ``code`` and are at most ``longest`` seconds apart; places ``km`` are (K, 2).
+    """
     by_name = np.argsort(code, kind="stable")
     seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), km[by_name].T
     limit = np.full(len(code), longest)
@@ -211,7 +215,7 @@ def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> 
 
 @njit(cache=True, nogil=True)
 def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
-    """Return the first row of each row's chain: a row joins the last earlier one of its code within the limits."""
+    """Return the first row of each row's chain: it joins the last earlier row of its code within the limits, (K,)."""
     incident = np.arange(len(code))
     for i in range(len(code)):
         j = i - 1
@@ -224,7 +228,7 @@ def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, lo
 
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
-    """Return one column of times per kind of stamp, from a log with one status per row; NaT for other statuses."""
+    """Return a column of times per role of a stamp, from a log with a status per row; NaT for other statuses."""
     roles = statuses.map({word: _names.stamp_of_status(word) for word in statuses.dropna().unique()}).to_numpy()
     found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _names.STAMPS}
     return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

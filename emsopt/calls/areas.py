@@ -91,7 +91,7 @@ def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the south-western corners of cells with points, (n, 2), in widths of cells, and the points' cells, (K,)."""
+    """Return the south-western corners of cells with points, (n, 2), in cell widths, and the points' cells, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index

@@ -17,11 +17,6 @@ from emsopt.calls.recorded import measures, percentile, recorded_responses, roun
 
 
 @pytest.fixture(scope="module")
-def san_jose():
-    return eo.datasets.san_jose_calls()
-
-
-@pytest.fixture(scope="module")
 def stations():
     rng = np.random.default_rng(1)
     names = [f"Station {k + 1}" for k in range(8)]
@@ -42,9 +37,8 @@ def early(san_jose):
 
 @pytest.fixture(scope="module")
 def report(fit, stations):
-    return eo.calls.back_test(
-        fit, synthetic_log(stations, Truth(wrong=0), days=14, start="2024-04-01", rng=2), draws=100
-    )
+    later = synthetic_log(stations, Truth(wrong=0), days=14, start="2024-04-01", rng=2)
+    return eo.calls.back_test(fit, later, draws=100)
 
 
 def test_impossible_responses_are_left_out_and_counted(stations):
@@ -58,13 +52,13 @@ def test_impossible_responses_are_left_out_and_counted(stations):
     assert (list(report.left_out.values()), report.calls) == ([4, 3, 1], len(log) - 8)
 
 
-def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
+def test_the_page_is_self_contained_and_has_no_single_call(fit, report, tmp_path):
     page = report.save(tmp_path / "page.html").read_text("utf-8")
     assert page.count("<svg") >= 4
     assert "http" not in page.replace("http-equiv", "")
     assert "default-src 'none'" in page
     assert report.verdict[0].split(":")[0] in page
-    for text in (page, repr(report), report._repr_html_()):
+    for text in (page, repr(report), report._repr_html_(), repr(fit), fit._repr_html_()):
         assert not re.search(r"\d\d:\d\d|\bE\d+\b|\d\.\d{4}", text)  # clock, unit or place of a call
     assert (report.by_zone["calls"] >= 5).all()
 
@@ -84,8 +78,7 @@ def evaluation():
     return eo.evaluators.exact_hypercube(city, [0, 2, 4])
 
 
-@pytest.mark.parametrize("threshold", [5.0, 8.0, 8.5])
-def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
+def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold=8.5):
     """200,000 response times, one at each quantile of the model, begun at random and rounded down to whole minutes."""
     rng = np.random.default_rng(0)
     at = np.linspace(0, 80, 1601)

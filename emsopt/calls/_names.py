@@ -207,10 +207,7 @@ def forms_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=10_000)
 def named_span(name: str) -> tuple[str, str] | None:
-    """Return the roles of the stamps where an elapsed time begins and ends, from a name such as "Call to Clear".
-
-    Return None for names without two such stamps.
-    """
+    """Return the roles of the first and last stamp of a time such as "Call to Clear"; None for names without two."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
         start = next(filter(None, (_stamp_of_words(words[j:k]) for j in range(k))), None)

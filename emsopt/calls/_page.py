@@ -71,13 +71,12 @@ def _label_of_measure(name: str) -> str:
 
 
 def dot_plot(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return a dot plot, as HTML, of the columns ``recorded``, ``modelled``, ``low`` and ``high`` of a table.
-
-    Without a ``unit``, values are shares from 0 to 1, shown in percent.
-    """
+    """Return a dot plot, as HTML, of recorded and modelled values and intervals; without a ``unit``, in percent."""
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)
-    step = _tick_step(high - low)
+    span = max(high - low, 1e-9)
+    power = 10 ** np.floor(np.log10(span / 3))
+    step = power * next(m for m in (1, 2, 5, 10) if span / (power * m) <= 7)  # at most seven steps
     first = np.floor(low / step)
     ticks = step * np.arange(first, max(np.ceil(high / step), first + 1) + 1)  # equal values would leave no width
 
@@ -109,9 +108,3 @@ def dot_plot(frame: pd.DataFrame, title: str, unit: str) -> str:
         f"<h2>{escape(title)}</h2><svg role='img' aria-label='{escape(title)}' width='{WIDTH}' height='{bottom + 24}' "
         f"viewBox='0 0 {WIDTH} {bottom + 24}'>{''.join(marks)}</svg>"
     )
-
-
-def _tick_step(span: float) -> float:
-    """Return the step between the ticks of an axis: 1, 2 or 5 times a power of ten, at most seven to the ``span``."""
-    step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
-    return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))

@@ -171,7 +171,7 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
-def project(places: FloatArray, middle: Sequence[float]) -> FloatArray:
+def project(places: FloatArray, middle: FloatArray | tuple[float, float]) -> FloatArray:
     """Project longitudes and latitudes, (K, 2), to a plane on which distances within a city are true, at 180° too.
 
     Coordinates are degrees of latitude to the east and north of ``middle``, a longitude and a latitude, shape (K, 2).

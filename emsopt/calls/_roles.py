@@ -92,10 +92,7 @@ class _ColumnChooser:
     def find(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, n_forms: int = 2
     ) -> str | None:
-        """Return the free column that ``fits`` and whose name matches the earliest pattern, or None.
-
-        The first ``n_forms`` of the forms of a name (`_names.forms_of`) are compared.
-        """
+        """Return the free column that ``fits`` whose name, in ``n_forms`` forms, matches the earliest pattern."""
         for pattern in patterns:
             for name in self.free:
                 if any(re.fullmatch(pattern, form) for form in self.forms[name][:n_forms]) and fits(name):

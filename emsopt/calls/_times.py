@@ -298,10 +298,7 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: s
 
 
 def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
-    """Convert times to a zone, if one is given; return local times, times in UTC, both (K,), and `CallLog.clock`.
-
-    Raise if the zone is unknown, or the times have no offset.
-    """
+    """Convert times to a zone, if given, as `read_times` returns them; raise if it is unknown or there is no offset."""
     if time_zone is None:
         return times, utc, clock
     if utc is None:

@@ -148,10 +148,7 @@ class TravelLaw:
 def mean_minutes(
     kind: str, parameters: FloatArray, distance: FloatArray, middle: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean minutes of a law at distances, and its derivatives by the first two parameters, same shape each.
-
-    ``kind``, ``parameters`` and ``middle`` are as in `TravelLaw`.
-    """
+    """Return mean minutes of a `TravelLaw` at distances, and derivatives by its first two parameters, same shapes."""
     first, second = parameters[:2]
     if kind == "linear":
         level, relative = np.exp(first), distance / middle - 1

@@ -83,11 +83,7 @@ def home_of_calls(
 def deployment_of(
     homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
 ) -> IntArray:
-    """Return the station of each unit that answers calls regularly, shape (p,).
-
-    Without known homes, it is one unit at each station or, by ``home``, the station of each call's unit (K,), at those
-    that answer calls.
-    """
+    """Return the station of each unit that answers calls regularly, (p,); without known homes, one per station."""
     if not homes:
         if home is None:
             return np.arange(len(stations))
@@ -105,10 +101,7 @@ def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
 
 
 def homes_given(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
-    """Return the index of each unit's station by ``homes``, -1 for units that it lacks, shape (U,).
-
-    ``code`` is the unit of each call, (K,). Raise if less than half of the calls have a unit with a home.
-    """
+    """Return each unit's station by ``homes``, (U,), -1 if missing; raise if most calls, by ``code``, lack one."""
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
     place = {name: k for k, name in enumerate(stations)}
@@ -223,10 +216,7 @@ def busy_minutes(log: CallLog) -> FloatArray:
 
 
 def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
-    """Return ``rows`` that are no calls with service times that end where their unit's next call or row begins.
-
-    A row that begins within a longer one lasts until the end of that. ``log`` has the calls.
-    """
+    """Return ``rows`` that are no calls with service times cut where their unit's next row or call begins."""
     minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
     start, calls = ((times - when.min()).astype("timedelta64[s]").astype(float) / 60 for times in (when, called))
     for unit, of_unit in rows.details.groupby("unit").indices.items() if "unit" in rows.details else ():
@@ -245,11 +235,6 @@ def busy_by_hour(rows: CallLog) -> FloatArray:
     for k in range(int(end.max() // 60) + 1):
         total += np.bincount((first + k) % 168, np.clip(end - 60 * k, 0, 60) - (begin if k == 0 else 0), 168)
     return total.reshape(7, 24)
-
-
-def busy_per_call(log: CallLog) -> float:
-    """Return the minutes for which `CallLog.occupying` kept units busy, divided by the number of calls."""
-    return 0.0 if log.occupying is None else float(busy_minutes(log.occupying).sum()) / len(log)
 
 
 def answering_stations(

@@ -60,7 +60,9 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     0.01 degrees. Atoms are named by the km from there to their centre: "1.5N 2E". The default ``width_km`` is the
     smallest in `WIDTHS_KM` that gives at most 400 cells. Raise if there are over 5,000, or the width is below 0.05.
     """
-    offsets, middle, stretch = _offsets(points, stations)
+    middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
+    stretch = KM_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
+    offsets = KM_PER_DEGREE * _points.project(points, middle)
     if width_km is None:
         fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
         width_km = float(next(fitting, WIDTHS_KM[-1]))
@@ -81,13 +83,6 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
         note=f"Atoms are cells of {width_km:g} km with at least one call, named by km from the middle of the stations.",
         width_km=width_km,
     )
-
-
-def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points in km from the middle of the stations, (K, 2), the middle in degrees, and km per degree, (2,)."""
-    middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
-    stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
-    return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
@@ -127,10 +122,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
 
 
 def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Assign points, (K, 2), longitudes and latitudes, to areas from `read_areas`, which all become atoms.
-
-    Atoms are located at a point inside their area. Raise if a polygon is invalid, or no point lies in any area.
-    """
+    """Assign points, (K, 2), to areas from `read_areas`, which all become atoms; raise if none has a point."""
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")
     names = list(areas)

@@ -304,10 +304,7 @@ def _round_to_stamps(minutes: FloatArray, exact: Sequence[float], rng: np.random
 
 
 def _group_means(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
-    """Return mean responses (min), as `_summarise_draws`, by ``group`` of the calls, (K,), if it has at least 5 calls.
-
-    ``recorded`` has shape (K,), ``drawn`` (draws, K); ``names`` are those of the groups.
-    """
+    """Return mean responses (min), as `_summarise_draws`, by ``group`` of the calls, (K,), if it has 5 or more."""
     n = len(names)
 
     def means(minutes: FloatArray) -> FloatArray:
@@ -322,10 +319,7 @@ def _group_means(recorded: FloatArray, drawn: FloatArray, group: IntArray, names
 
 
 def _shares_by_minute(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
-    """Return the shares of responses, (K,) and (draws, K), by rounded minutes, as `_summarise_draws`.
-
-    The last row has the longest 0.5 %.
-    """
+    """Return the shares of responses by rounded minutes, as `_summarise_draws`; the last row has the longest 0.5 %."""
     last = int(np.ceil(np.quantile(recorded, 0.995)))
 
     def shares(minutes: FloatArray) -> FloatArray:
@@ -401,10 +395,7 @@ def find_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
 
 
 def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
-    """Return the first rule that surely no other beats by 5 % of the calls; None if that cannot be told.
-
-    ``explained`` has for each rule whether it explains each call, (K,).
-    """
+    """Return the first rule that surely no other beats by 5 % of the calls, by masks of calls explained, or None."""
     for rule, own in explained.items():
         leads = [_lead(other, own) for name, other in explained.items() if name != rule]
         if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED:

@@ -151,6 +151,7 @@ def _within_reach(points: FloatArray, places: FloatArray, reach_km: float) -> Bo
 
 
 def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> Iterator[Finding]:
+    """Find calls that are at 0, 0, swapped, of the wrong sign, or far from the places, (N, 2), in degrees."""
     far = np.flatnonzero(nearest_km(log.locations, places) > reach_km)
     unknown = (np.abs(log.locations[far]) < 0.01).all(axis=1)
     text = "are at 0, 0, which programs write for unknown places."
@@ -170,6 +171,7 @@ def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: st
 
 
 def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
+    """Find stations at ``places``, (N, 2), in degrees, that are far from all calls."""
     distance = nearest_km(places, log.locations)
     for k in np.flatnonzero(distance > FAR_STATION_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
@@ -194,10 +196,7 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
 
 
 def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of rows that may be no calls, (K,): those that a word says to be none, and others never reached.
-
-    ``places`` are those of the stations, (N, 2); without them, the second mask is all False.
-    """
+    """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached."""
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()
@@ -207,6 +206,7 @@ def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, Bool
 
 
 def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
+    """Find rows that may be no calls, as `other_rows`."""
     kind, never = other_rows(log, places)
     said, chosen = list[str](), list[str | Argument]()
     if kind.any():
@@ -226,6 +226,7 @@ def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding
 
 
 def _check_one_place(log: CallLog) -> Iterator[Finding]:
+    """Find rounded coordinates, and many calls at one place."""
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
         text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Use wide cells."
@@ -260,6 +261,7 @@ def _check_gaps(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_clock(log: CallLog) -> Iterator[Finding]:
+    """Find times in UTC, at midnight, or on the hour, and nights that are not quiet."""
     if log.clock == "UTC":
         text = "All times are in UTC, so hours of the day are not local. Pass `time_zone`."
         yield Finding("look", "time zone", text, len(log))
@@ -280,6 +282,7 @@ def _check_clock(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_weekdays(log: CallLog) -> Iterator[Finding]:
+    """Find weekdays without calls."""
     counts = np.bincount(log.weekdays, minlength=7)
     silent = [day for day, count in zip(WEEKDAYS, counts, strict=True) if count == 0]
     if silent and len(log) >= 50:
@@ -287,6 +290,7 @@ def _check_weekdays(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_steadiness(log: CallLog) -> Iterator[Finding]:
+    """Find trends, and days whose numbers of calls vary more than by chance."""
     days = log.times.astype("datetime64[D]").astype(np.int64)
     counts = np.bincount(days - days[0])[1:-1]  # the first and the last day may be incomplete
     if len(counts) < 28 or counts.mean() < 3:
@@ -308,6 +312,7 @@ def _check_steadiness(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_service_times(log: CallLog) -> Iterator[Finding]:
+    """Find service times that are 0, missing, in another unit or very long."""
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
     text = "have a service time of 0 or less, which is treated as unknown. Remove calls to which no unit was sent."
     yield from _flag(level, "no service time", log, log.no_service, text)
@@ -326,6 +331,7 @@ def _check_service_times(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_stamps(log: CallLog) -> Iterator[Finding]:
+    """Find stamps out of order, and stamps of full minutes."""
     known = [log.details[stamp].to_numpy() for stamp in STAMPS if stamp in log.details]
     latest, backward = log.times, np.zeros(len(log), dtype=bool)
     for times in known:

@@ -156,19 +156,13 @@ class Demand:
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(self, **options: Any) -> dict[int, City]:
-        """Return cities by hour of the day, 0 to 23, each with the demand of its hour (`rates_by_hour`).
-
-        ``options`` are those of `city`, except ``hours``.
-        """
+        """Return cities by hour of the day, 0 to 23, each with its own demand; ``options`` are those of `city`."""
         base, rates = self.city(**options), self.rates_by_hour(weekdays=options.get("weekdays"))
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
     def _stations_and_service_times(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
-        """Return the stations, and the service time (min) from a ``source``, or None if their table has one each.
-
-        ``source`` is minutes, "calls", "stations" or None, as for `city`.
-        """
+        """Return the stations, and the service time (min) by ``service_times`` of `city`; None: of each station."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
             if all(known.values()):
@@ -311,10 +305,7 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
 
 
 def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH_KM) -> BoolArray:
-    """Return a mask of the calls at most ``reach_km`` from a station, shape (K,); raise if none is.
-
-    Places of calls, ``points``, and of stations, ``places``, are longitudes and latitudes, (K, 2) and (N, 2).
-    """
+    """Return a mask, (K,), of ``points`` (degrees) at most ``reach_km`` from one of ``places``; raise if none is."""
     near = nearest_km(points, places) <= reach_km
     if near.any():
         return near

@@ -151,20 +151,15 @@ def dispatch_of(
                 free = free_stations(log, call_group, homes, regular_units(homes, log.details), stations["name"])
     known = call_group >= 0
     if rule != "nearest" and not known.any():
-        raise _unknown_order_error(log, given)
+        said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
+        said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
+        remedy = "."
+        if {"unit", "dispatched", "on_scene"} <= set(log.details):
+            remedy = ", or give the home of each unit by `homes`."
+            remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else remedy
+        raise InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
     points = stations[["lon", "lat"]].to_numpy(float)
     return Dispatch(rule, column, points, station_group, log.locations[known], call_group[known], free[known])
-
-
-def _unknown_order_error(log: CallLog, given: str) -> InputError:
-    """Return the error for a log that does not tell which station is first due."""
-    said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
-    said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
-    remedy = "."
-    if {"unit", "dispatched", "on_scene"} <= set(log.details):
-        told_by_units = f"leave out `{given}`, so that the units that answered tell the order"
-        remedy = f", or {told_by_units if given else 'give the home of each unit by `homes`'}."
-    return InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
 
 
 def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
@@ -216,11 +211,7 @@ def _number(word: object) -> str:
 def free_stations(
     log: CallLog, home: IntArray, homes: Mapping[str, str], units: Iterable[str], names: pd.Series[Any]
 ) -> BoolArray:
-    """Return whether each of the N stations has a free unit when each call is dispatched, shape (K, N).
-
-    Only ``units`` count, with ``homes`` among the ``names`` of the stations. The station that answered, ``home``, (K,),
-    -1 if unknown, counts as having one.
-    """
+    """Return whether one of the ``units`` of each station is free at, or answered, each call, shape (K, N)."""
     when, records = dispatch_times(log), [log] if log.occupying is None else [log, log.occupying]
     start = np.concatenate([dispatch_times(part) for part in records])
     until = start + (60 * np.concatenate([busy_minutes(part) for part in records])).astype("timedelta64[s]")

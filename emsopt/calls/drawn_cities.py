@@ -129,10 +129,7 @@ class DrawnCities:
 def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Return the distribution of the cities that agree with the log of a fit.
-
-    ``hours`` and ``weekdays`` are as for `Fit.city`; ``options`` are its and those of `aggregate_calls`.
-    """
+    """Return the distribution of the cities of a log; all options are those of `aggregate_calls` and `Fit.city`."""
     if unknown := [name for name in options if name not in OPTIONS]:
         raise InputError(
             f"there is no option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}. Remove it or correct its name."
@@ -158,10 +155,7 @@ def drawn_cities(
 
 
 def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return site, atom, minutes and expected minutes of the drives to calls in ``rows``, (K,), as arrays (n,).
-
-    ``atom`` is the atom of each of these calls, (K,).
-    """
+    """Return site, atom, minutes and expected minutes, (n,) each, of drives to calls (``rows``, ``atom``), (K,)."""
     atom_of_row = np.full(int(fit.calls.rows.max()) + 1, -1)
     atom_of_row[rows] = atom
     call, station, distance, minutes = (
@@ -174,10 +168,7 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
 
 @dataclass(frozen=True, eq=False)
 class RatePosterior:
-    """Distribution of the calls per day of each atom, from its number of calls, ``counts``, (M,), in ``days`` days.
-
-    The dispersions are defined in `emsopt.calls.drawn_cities`.
-    """
+    """Distribution of each atom's calls per day, from ``counts``, (M,), in ``days`` days and their dispersions."""
 
     counts: FloatArray
     days: int
@@ -253,10 +244,7 @@ class PairEffects:
         return self.draw(None)
 
     def draw(self, rng: np.random.Generator | None, more: float = 1.0) -> FloatArray:
-        """Draw the factor of each pair, shape (N, M), as if driven ``more`` times as often; with ``rng=None`` the mean.
-
-        Effects are drawn without regard to the drives, and then corrected by them (Matheron's rule).
-        """
+        """Draw the factor of each pair, (N, M), as if driven ``more`` times as often; their mean without ``rng``."""
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
         s, j = self._driven_pairs
@@ -267,7 +255,7 @@ class PairEffects:
             prior += site * rng.standard_normal((n, 1)) + pair * rng.standard_normal((n, m))
             prior += route * near_sites @ rng.standard_normal((n, m)) @ near_atoms.T
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
-        known = np.zeros(prior.shape)
+        known = np.zeros(prior.shape)  # Matheron's rule: the drives correct a draw that was made without them
         known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
         near = route**2 * _correlation(self.sites_km, reach) @ known @ _correlation(self.atoms_km, reach)
         return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
@@ -345,20 +333,13 @@ def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntAr
 def _variance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the covariance matrix, (D, D), of the mean deviations of D pairs.
-
-    ``weight`` is the inverse variance of their drives, (D,), ``scales`` a row of `PairEffects.scales`.
-    """
+    """Return the covariance matrix, (D, D), of the mean deviations of pairs with inverse variances ``weight``, (D,)."""
     both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
 
 def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray) -> FloatArray:
-    """Return `PairEffects.scales`, (H, 4): the most probable ones, and draws around them by Laplace's approximation.
-
-    The prior of their logarithms is normal, which keeps them above 0 where there are too few sites to estimate them
-    (Chung et al. 2013).
-    """
+    """Return `PairEffects.scales`, (H, 4): the most probable ones, and draws around them by Laplace's approximation."""
     from scipy.optimize import minimize
 
     s, j = _most_frequent_pairs(weight, MOST_PAIRS_FOR_SCALES)
@@ -368,7 +349,7 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     def misfit(steps: FloatArray) -> float:
         root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
         fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
-        return float(fit + steps @ steps) / 2
+        return float(fit + steps @ steps) / 2  # the prior keeps scales above 0 if sites are few (Chung et al. 2013)
 
     best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-MOST_SDS, MOST_SDS)] * 4).x
     unit = CURVE_STEP * np.eye(4)

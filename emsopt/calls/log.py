@@ -143,10 +143,7 @@ class CallLog:
         return self.hours_of_week // 24
 
     def where(self, kept: ArrayLike) -> CallLog:
-        """Return the log of the calls that the mask ``kept``, shape (K,), selects; raise if it selects none.
-
-        Of ``occupying``, the rows from the first to the last of these calls are kept.
-        """
+        """Return the log of the calls that a mask, (K,), selects, and `occupying` rows between them; raise if none."""
         mask: np.ndarray[Any, Any] = np.asarray(kept)
         if mask.shape != self.times.shape or mask.dtype != bool:
             raise InputError(f"`kept` must be a mask of {len(self)} truth values; got shape {mask.shape}.")
@@ -308,10 +305,7 @@ def read_calls(
 
 
 def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
-    """Return `CallLog.others` and, for each row, the text that means no call, or None.
-
-    The columns of such texts are removed from ``taken``; ``unwanted`` rows are not counted.
-    """
+    """Return `CallLog.others` and each row's text that means no call, or None; remove its columns from ``taken``."""
     columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND_PREFIX)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
@@ -325,10 +319,7 @@ def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> 
 def _read_rows(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> CallLog:
-    """Return the log in a table, without ``unwanted`` rows and, by ``on_bad``, those with unreadable cells.
-
-    ``taken`` has its columns by role, ``clock`` the time zone and the format of times.
-    """
+    """Return the log in a table without ``unwanted`` rows and, if ``on_bad`` is "leave out", unreadable ones."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:

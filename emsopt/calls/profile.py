@@ -23,10 +23,7 @@ MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeeklyProfile:
-    """Numbers of calls, ``counts``, by day of the week, Monday first, and hour of the day, shape (7, 24).
-
-    ``hours`` is how often each hour of the week was observed, shape (7, 24).
-    """
+    """Numbers of calls, and of ``hours`` observed, by weekday (Monday first) and hour of the day, shape (7, 24)."""
 
     counts: IntArray
     hours: IntArray
@@ -61,10 +58,7 @@ class WeeklyProfile:
 
 
 def parse_hours(text: str, name: str) -> list[int]:
-    """Parse a range of hours: "7-19", from 7:00 until 19:00, to 7, 8, ..., 18. It may pass midnight, as "22-6" does.
-
-    ``name`` is that of the argument, for errors.
-    """
+    """Parse a range of hours, such as "7-19" to 7, 8, ..., 18, or "22-6" past midnight; ``name`` is for errors."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
@@ -90,10 +84,7 @@ def count_observed_hours(times: Times, empty_days: str = "counted") -> IntArray:
 
 
 def observed_hours(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour from the first to the last of the ``times``, (K,), of calls.
-
-    With ``empty_days="missing"``, hours of days without calls are left out.
-    """
+    """Return the start of every hour from the first to the last call, but of days without calls if "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":

@@ -142,10 +142,7 @@ def _lognormal(
 
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
-    """Return the density of recorded durations, ``minutes``, if true ones are gamma distributed, shape (K,).
-
-    ``start`` and ``end`` are the resolutions (min) of the stamps.
-    """
+    """Return the density of recorded ``minutes``, (K,), as `lognormal_density`, if true ones are gamma distributed."""
     shape, total = cv**-2, np.zeros_like(minutes)
     for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
         x = np.maximum(minutes + shift, 0)
@@ -296,10 +293,7 @@ def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LAT
 
 
 def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:
-    """Return the mean, median, 90th percentile and shares above ``limits`` of recorded minutes, (K,), by name.
-
-    ``step`` is that of the clock (min), 0 if it is exact. Raise if there are no minutes.
-    """
+    """Return the mean, median, 90th percentile and shares above ``limits`` of recorded minutes, (K,); raise if none."""
     if len(minutes) == 0:
         raise InputError("no call of the log has a usable response time. Check its columns and its dates.")
     late = {f"late_over_{t:g}_min": float((minutes > t + 1e-9).mean()) for t in limits}
@@ -319,10 +313,7 @@ def percentile(minutes: FloatArray, q: float, step: float) -> float:
 
 
 def late_sentences(exact: float | None, threshold: float, step: float) -> str:
-    """Return sentences that say which responses count as late if stamps have this ``step`` (min; 0: exact).
-
-    They name the modelled late fraction of today's deployment without rounding, ``exact``, if it is given.
-    """
+    """Return sentences on which responses are late by a clock's ``step`` (min), and on today's share, ``exact``."""
     rule = f"more than {threshold:g} min recorded"
     if step:
         least = step * (np.floor(threshold / step + 1e-9) + 1)

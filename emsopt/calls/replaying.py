@@ -136,7 +136,8 @@ def replay(
     reach = distances(fit.stations, log.locations[order], fit.roads)
     preferred = _units.closest_first(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
-    more = _units.busy_per_call(fit.calls)
+    rows = fit.calls.occupying  # their work is divided among the calls
+    more = 0.0 if rows is None else float(_units.busy_minutes(rows).sum()) / len(fit.calls)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)

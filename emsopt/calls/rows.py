@@ -197,10 +197,7 @@ def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> I
 
 
 def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> IntArray:
-    """Return the index of the first row of each row's incident, shape (K,).
-
-    Rows of an incident have the same ``code`` and are at most ``longest`` seconds apart; places ``km`` are (K, 2).
-    """
+    """Return the first row of each row's incident, (K,): rows of one code near each other and within ``longest`` s."""
     by_name = np.argsort(code, kind="stable")
     seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), km[by_name].T
     limit = np.full(len(code), longest)

@@ -104,10 +104,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str,
 
 
 def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
-    """Judge whether recorded responses (min), (K,), are longer where modelled ones, (K,), are.
-
-    They are if the slope of a regression is significantly above 0, and not significantly below 0.5.
-    """
+    """Judge whether recorded responses (min), (K,), are significantly longer where modelled ones, (K,), are."""
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
     slope = x @ y / squares
@@ -120,11 +117,7 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
 
 
 def _judge_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Ruling) -> Ruling:
-    """Judge whether the number of units may be chosen by the model.
-
-    ``row`` is the row "utilization" of the back-test, None if the log has no units with known homes; ``moves`` is the
-    ruling on moves, which must be positive too.
-    """
+    """Judge the choice of a number of units, by a back-test's row "utilization", if any, and the ruling on moves."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS:
@@ -141,10 +134,7 @@ def _judge_share(row: pd.Series[float]) -> Ruling:
 
 
 def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
-    """Judge a modelled measure: its difference from the recorded one, and chance, may be at most a relative ``limit``.
-
-    ``row`` is a row of `BackTest.overall`, ``form`` formats its values.
-    """
+    """Judge a row of `BackTest.overall`: the model, and chance, may be off by a relative ``limit`` at most."""
     recorded, model, before = row[["recorded", "city_model", "as_before"]]
     if not recorded > 0:
         return False, "Cannot tell: nothing was recorded."
@@ -173,10 +163,7 @@ def _judge_group(frame: pd.DataFrame, noun: str) -> Ruling:
 
 
 def deviations(frame: pd.DataFrame) -> pd.Series[float]:
-    """Return recorded minus modelled values of zones or stations outside their 90 % intervals, the largest first.
-
-    The modelled value is that of the city model, the interval that of the replays moved there.
-    """
+    """Return recorded minus modelled values of zones or stations outside their 90 % intervals, the largest first."""
     off = frame["recorded"] - frame["city_model"]
     far = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
     return off[far].sort_values(key=abs, ascending=False)

@@ -103,10 +103,8 @@ def stand_by(calls, begin, minutes):
 
 def kept_min(rows, calls):
     """Return the minutes of rows until their unit's next call."""
-    later = [
-        calls.loc[(calls["unit"] == row.unit) & (calls["dispatched"] >= row.time), "dispatched"].min()
-        for row in rows.itertuples()
-    ]
+    own = lambda row: calls.loc[(calls["unit"] == row.unit) & (calls["dispatched"] >= row.time), "dispatched"]
+    later = [own(row).min() for row in rows.itertuples()]
     return (rows["cleared"].clip(upper=pd.Series(later, rows.index)) - rows["time"]).dt.total_seconds() / 60
 
 

@@ -198,23 +198,16 @@ def results_at(shift, log, stations):
     move = lambda frame: frame.assign(lon=(frame["lon"] + shift + 180) % 360 - 180)
     frame = log.to_frame().assign(incident_id=np.arange(len(log)))
     rows = pd.concat([frame.assign(patient_id=1), frame.assign(patient_id=2, lon=frame["lon"] + 0.004)])
-    calls, table = eo.calls.read_calls(move(rows)), move(stations)
-    fit = eo.calls.calibrate(calls.between("2024-03-01", "2024-03-11"), table, dispatch="first due")
+    calls = eo.calls.read_calls(move(rows))
+    fit = eo.calls.calibrate(calls.between("2024-03-01", "2024-03-11"), move(stations), dispatch="first due")
     report = eo.calls.back_test(fit, calls.between("2024-03-11", "2024-03-15"), draws=40, cell_km=1)
     order = fit.dispatch.costs(calls.locations, fit.distances(calls.locations)).argsort(axis=0)
-    numbers = [calls.join_extent, report.overall, report.by_zone, report.by_station]
-    return [calls.joined, order.tolist(), report.uses, report.details], [np.array(each, float) for each in numbers]
+    return calls.joined_text, order.tolist(), report.html
 
 
 def test_no_result_depends_on_the_longitude(stations):
     """Greenwich and the date line, from either side, pass between the stations of a city like any other meridian."""
     log = synthetic_log(stations, days=14, rng=1)
-    (joined, order, uses, details), numbers = results_at(30, log, stations)
-    assert joined == len(log)
-    for shift in (-0.07, 179.93, -180.12):
-        (*same, also_uses, also_details), also_numbers = results_at(shift, log, stations)
-        assert same == [joined, order]
-        pd.testing.assert_frame_equal(also_uses, uses)
-        assert also_details == details
-        for one, other in zip(also_numbers, numbers, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
+    found = results_at(30, log, stations)
+    assert found[0].startswith(f"{len(log):,} rows joined")
+    assert all(results_at(shift, log, stations) == found for shift in (-0.07, 179.93, -180.12))

@@ -189,7 +189,7 @@ def test_san_jose_gives_its_homes_away(san_jose, real):
     """Without their names, the log alone puts units at the stations after which they are named."""
     (calls, stations), fit = san_jose, real
     assert fit.homes_from == "numbers"
-    letters = {unit: f"{'abcdefghijklmnopqrstuvwxyz'[k % 26]}{chr(97 + k // 26)}" for k, unit in enumerate(fit.homes)}
+    letters = {unit: unit.translate(str.maketrans("0123456789", "abcdefghij")) for unit in fit.homes}
     unnamed = dataclasses.replace(calls, details=calls.details.assign(unit=calls.details["unit"].map(letters)))
     found = eo.calls.calibrate(unnamed, stations)
     assert found.homes_from == "log"

@@ -206,14 +206,7 @@ def test_areas_of_ones_own():
     assert (demand.atom_names, demand.counts.sum(axis=(1, 2)).tolist()) == (["west <i>", "east", "empty"], [2, 2, 0])
     assert demand.left_out == {"in no area": 1}
     city = demand.city(speed_kmh=40, service_times=40)
-    each = np.full(city.n_sites, 40.0)
-    assert (demand.city(speed_kmh=40, service_times=each).service_times == city.service_times).all()
     assert (city.arrival_rates.tolist(), city.atom_shapes[0]) == (pytest.approx([2 / 5, 2 / 5, 0]), two[0][1])
-    geopandas = pytest.importorskip("geopandas")
-    shapes = [{"properties": {"district": n}, "type": "Feature", "geometry": g} for n, g in two]
-    named = geopandas.GeoDataFrame.from_features(shapes, crs=4326)
-    again = ec.aggregate_calls(frame, STATIONS, areas=named)
-    assert np.array_equal(again.counts, demand.counts)
 
 
 BOW_TIE = {"type": "Polygon", "coordinates": [[[-30, 45], [-29.9, 45.1], [-29.9, 45], [-30, 45.1], [-30, 45]]]}

@@ -124,15 +124,11 @@ def test_midnight_is_the_end_of_a_day_too(frame):
     same(ec.read_calls(places.assign(date=before.dt.strftime("%d.%m.%Y"), time="24:00")), frame, ())
 
 
-def m_ss(seconds):
-    return f"{seconds // 60}:{seconds % 60:02d}"
-
-
 DURATIONS = {
-    "M:SS": m_ss,
-    "MM:SS": lambda s: m_ss(s).zfill(5),
+    "M:SS": lambda s: f"{s // 60}:{s % 60:02d}",
+    "MM:SS": lambda s: f"{s // 60:02d}:{s % 60:02d}",
     "H:MM:SS": lambda s: f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}",
-    "Excel's M:SS:00": lambda s: m_ss(s) + ":00",
+    "Excel's M:SS:00": lambda s: f"{s // 60}:{s % 60:02d}:00",
     "0 days": lambda s: str(pd.Timedelta(seconds=s)),
     "ISO 8601": lambda s: f"PT{s // 60}M{s % 60}S",
     "words": lambda s: f"{s // 60} min {s % 60} sec",

@@ -71,7 +71,7 @@ def _label_of_measure(name: str) -> str:
 
 
 def dot_plot(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return a dot plot, as HTML, of recorded and modelled values and intervals; without a ``unit``, in percent."""
+    """Return a dot plot, as HTML, of recorded and modelled values with intervals; in percent if ``unit`` is empty."""
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)
     span = max(high - low, 1e-9)

@@ -203,7 +203,7 @@ def call_columns(
 def _marks_no_calls(cells: Sequence[object]) -> bool:
     """Return whether cells have few distinct texts, and one of them, such as "test", tells rows that are no calls."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
-    return len(words) <= MOST_KINDS and any(map(_names.NO_CALL.search, words))
+    return len(words) <= MOST_KINDS and any(map(_names.NO_CALL_WORDS.search, words))
 
 
 def _assign_time(search: _ColumnChooser) -> None:

@@ -1,7 +1,7 @@
-"""Parse texts as times.
+"""Parse texts as times, in the forms of the table below.
 
-One of these forms must match the whole text, as a misread date or UTC offset would shift the hours of all calls. The
-form of most cells of a column is tried first.
+A form must match the whole text, as a misread date or UTC offset would shift the hours of all calls. The form of most
+cells of a column is tried first.
 
 =============  =====================================================================================================
 part           forms
@@ -114,7 +114,7 @@ USUAL_LAGS = 1800, 4 * 3600  # seconds before a call, as clocks differ, and afte
 SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
 
 
-def parse(
+def parse_times(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
     """Parse texts to times as written, (K,), NaT if unreadable, and offsets in minutes east of UTC, (K,), NaN if none.
@@ -134,7 +134,7 @@ def parse(
         else:
             matches = _matches(cells, form)
             ordered = form in (COMPACT, NUMERIC) and any(matches)
-            order = _order(matches, time_format, where, columns) if ordered else DATE_PARTS
+            order = _choose_order(matches, time_format, where, columns) if ordered else DATE_PARTS
             times[rest], offsets[rest] = times_of_matches(matches, form, order)
         rest = rest[np.isnat(times[rest])]
     return times, offsets
@@ -145,14 +145,15 @@ def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
     return [form.fullmatch(text or "") for text in written]
 
 
-def _order(
+def _choose_order(
     matches: Matches, time_format: str | None, where: str, columns: Iterator[Sequence[str | None]]
 ) -> Sequence[str]:
     """Return the names of the groups with year, month and day; raise if no column of times tells their order."""
-    orders = {time_format} if time_format else _orders(matches)
+    orders = {time_format} if time_format else _possible_orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (
-            orders & _orders([NUMERIC.fullmatch(text or "") or COMPACT.fullmatch(text or "") for text in column])
+            orders
+            & _possible_orders([NUMERIC.fullmatch(text or "") or COMPACT.fullmatch(text or "") for text in column])
         ) or orders
     if len(orders) > 1 and not all(map(_has_dummy_date, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
@@ -220,7 +221,7 @@ def times_of_day(written: Sequence[str | None], time_format: str | None = None) 
     rest = np.flatnonzero(np.isnat(times))
     for layout in (time_format, "month first"):
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
-            times[rest] = parse([plain[k] for k in rest], layout, "", ())[0]
+            times[rest] = parse_times([plain[k] for k in rest], layout, "", ())[0]
             break
     return np.where(np.isnat(times), np.nan, times.astype(np.int64) % 86400)
 
@@ -364,7 +365,7 @@ def _likeliest_form(sample: Sequence[str]) -> re.Pattern[str]:
     return FORMS[int(np.argmax(fits))] if any(fits) else ISO
 
 
-def _orders(matches: Matches) -> set[str]:
+def _possible_orders(matches: Matches) -> set[str]:
     """Return the keys of `ORDERS` that fit all dates of a column; "month first" and "day first" if none does."""
     parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:

@@ -22,7 +22,7 @@ from ._time_forms import (
     elapsed_seconds,
     is_elapsed,
     kind,
-    parse,
+    parse_times,
     times_of_day,
     times_of_matches,
     whole_seconds,
@@ -67,24 +67,26 @@ def read_times(
         written = list(map(str, cells))
     else:
         written = _with_dates(table, key, date)
-        times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
+        times, offsets = parse_times(
+            written, time_format, where, (written_cells(table.frame[other]) for other in beside)
+        )
         filled = np.array([text not in (None, "0", "0.0") for text in written])
-        _check_read(where, written, np.isnat(times) & filled, time_format)
+        _check_readable(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
         local = filled & np.isnan(offsets)
         if local.any() and not local[filled].all():
             k = int(np.argmax(local))
             said = f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
             raise InputError(f"{said} Write all times with an offset or all without.", local)
-        utc = _in_utc(times, np.where(filled, offsets, np.nan))
+        utc = _convert_to_utc(times, np.where(filled, offsets, np.nan))
         clock = "local" if utc is None else "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
         times[fillers] = np.datetime64("NaT")
     # one mistyped year would make the period far too long
     years, bad = "a time from 2 January 1970 to 2099", (times < EARLIEST) | (times >= LATEST)
-    _refuse(table.where, written, bad, years, "Correct or remove it.")
-    return _in_zone(times, utc, clock, time_zone)
+    _refuse_cells(table.where, written, bad, years, "Correct or remove it.")
+    return _convert_to_zone(times, utc, clock, time_zone)
 
 
 def read_stamps(
@@ -104,13 +106,15 @@ def read_stamps(
             return stamps
         where, columns = f"{table.where}, column {key!r}", list(beside)
         for layout in dict.fromkeys([time_format, None]):
-            times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
+            times, offsets = parse_times(
+                written, layout, where, (written_cells(table.frame[other]) for other in columns)
+            )
             if not np.isnat(times).all():
                 break
         else:
-            _check_read(where, written, np.array([text is not None for text in written]), time_format)
-        moments = _in_utc(times, offsets)
-    if _on_another_day(times, calls):
+            _check_readable(where, written, np.array([text is not None for text in written]), time_format)
+        moments = _convert_to_utc(times, offsets)
+    if _have_dummy_date(times, calls):
         return _closest_time(_seconds_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
@@ -118,7 +122,7 @@ def read_stamps(
     return times
 
 
-def _on_another_day(times: Times, calls: Times) -> bool:
+def _have_dummy_date(times: Times, calls: Times) -> bool:
     """Return whether all stamps lie on one or two days far from all calls, as programs write times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if not (0 < len(days) <= 2 and len(known)):
@@ -126,7 +130,7 @@ def _on_another_day(times: Times, calls: Times) -> bool:
     return bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
 
 
-def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
+def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:
     """Convert times, (K,), to UTC by their offsets (min east), NaN counting as 0; return None if none has one."""
     return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
@@ -161,7 +165,7 @@ def hour_of_week(times: Times) -> IntArray:
     return (times.astype("datetime64[h]").astype(np.int64) + 72) % 168  # 1 January 1970 was a Thursday
 
 
-def check_far(times: Times, rows: IntArray, where: str) -> None:
+def check_time_outliers(times: Times, rows: IntArray, where: str) -> None:
     """Raise if a call, or up to 1 % of the calls, is far from all others in time, as mistakes would distort the rates.
 
     ``times`` ascend; ``rows``, (K,), are for the message. The log is split where calls are more than `FAR` apart. Calls
@@ -211,7 +215,7 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     return times, cells.dt.tz_convert(None).to_numpy().astype("datetime64[s]"), str(zone)
 
 
-def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
+def add_implied_stamps(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
     """Add the stamps that elapsed times imply to the details of a log; ``columns`` are its columns by role.
 
     If the log has no dispatches, times from the dispatch count from the call. Where both stamps are full minutes, they
@@ -279,17 +283,17 @@ def _is_placeholder(times: Times) -> BoolArray:
     return (odd & np.isin(of_year, FILLERS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLERS)
 
 
-def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
+def _check_readable(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
     """Raise if the mask ``bad``, (K,), marks cells of times; the error names the first and says how to write times."""
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
         advice = "Write times in these forms, offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or describe "
         advice += "theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
-    _refuse(where, written, bad, wanted, advice)
+    _refuse_cells(where, written, bad, wanted, advice)
 
 
-def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
+def _refuse_cells(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
     """Raise if the mask ``bad``, (K,), marks cells; the error names the first, what is ``wanted``, and ``advice``."""
     if bad.any():
         k = int(np.argmax(bad))
@@ -297,7 +301,9 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: s
         raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
-def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
+def _convert_to_zone(
+    times: Times, utc: Times | None, clock: str, time_zone: str | None
+) -> tuple[Times, Times | None, str]:
     """Convert times to a zone, if given, as `read_times` returns them; raise if it is unknown or there is no offset."""
     if time_zone is None:
         return times, utc, clock

@@ -32,7 +32,7 @@ from scipy.optimize import minimize_scalar
 
 from ..errors import InputError
 from ..errors._types import ArrayLike, FloatArray, IntArray
-from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise
+from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise_likelihood
 
 if TYPE_CHECKING:
     from .recorded import LogDensity
@@ -200,7 +200,7 @@ def fit_law(
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
 
     def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray, freedom: float = 2.0) -> Any:
-        return maximise(drives.likelihood(kind, hours, other, freedom), first, bounds[kind])
+        return maximise_likelihood(drives.likelihood(kind, hours, other, freedom), first, bounds[kind])
 
     other = np.column_stack([wrong, at_once])
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}

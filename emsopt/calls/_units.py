@@ -36,7 +36,7 @@ LEAST_NUMBERED = 0.6  # share of calls whose unit must have the number of a stat
 LEAST_PROBABILITY = 0.95
 SHARE_ELSEWHERE = 0.05
 FEWEST_DRIVES = 5  # drives of a unit whose home is inferred: fewer fit several stations
-PASSES = 4
+PASSES = 4  # of estimating homes, ρ and the line in turn
 LEAST_COVERED = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
 LEAST_OF_MEDIAN = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 
@@ -68,7 +68,7 @@ def home_of_calls(
             most_often = np.where(answered.any(axis=1), answered.argmax(axis=1), -1)
             return home, _name_homes(units, most_often, names), "station column"
     if homes is not None:
-        index, source = homes_given(homes, units, names, code[named]), "given"
+        index, source = homes_by_mapping(homes, units, names, code[named]), "given"
     elif (numbered := homes_by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
@@ -100,7 +100,9 @@ def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
     return counts.index[counts >= LEAST_OF_MEDIAN * counts.median()].tolist()
 
 
-def homes_given(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
+def homes_by_mapping(
+    homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray
+) -> IntArray:
     """Return each unit's station by ``homes``, (U,), -1 if missing; raise if most calls, by ``code``, lack one."""
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")

@@ -121,7 +121,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     return outlines
 
 
-def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
+def assign_to_areas(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
     """Assign points, (K, 2), to areas from `read_areas`, which all become atoms; raise if none has a point."""
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")

@@ -104,7 +104,7 @@ class BackTest:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """One sentence per row of ``uses``."""
+        """Sentences, one per row of ``uses``, that say whether the model is usable, and why."""
         rows = self.uses.itertuples()
         return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
@@ -390,14 +390,14 @@ def find_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
     followed_rule = _simplest_rule(own)
     if followed_rule is None:
         return f"{text} It cannot be told which of them the record follows.", ""
-    more, chance = _lead(own[followed_rule], own[fit.dispatch.rule])
+    more, chance = _share_difference(own[followed_rule], own[fit.dispatch.rule])
     return f"{text} The record follows {followed_rule!r}.", followed_rule if more > max(chance, LEAST_LEAD) else ""
 
 
 def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
     """Return the first rule that surely no other beats by 5 % of the calls, by masks of calls explained, or None."""
     for rule, own in explained.items():
-        leads = [_lead(other, own) for name, other in explained.items() if name != rule]
+        leads = [_share_difference(other, own) for name, other in explained.items() if name != rule]
         if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED:
             return rule
         if not any(more > max(chance, LEAST_LEAD) for more, chance in leads):
@@ -405,6 +405,6 @@ def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
     return None
 
 
-def _lead(one: BoolArray, other: BoolArray) -> tuple[float, float]:
+def _share_difference(one: BoolArray, other: BoolArray) -> tuple[float, float]:
     """Return the difference between the means of two masks, (K,), and half the width of its 90 % interval."""
     return one.mean() - other.mean(), float(Z90 * np.sqrt((one != other).sum())) / len(one)

@@ -72,7 +72,7 @@ class Fit:
     stations : DataFrame
         As `read_stations` returns it, with names.
     calls : CallLog
-        Calls to which a unit was sent, with their places and times, also in a pickle.
+        Calls to which a unit was sent. A pickle contains them, with places and times.
     call_handling, turnout, service : Duration or None
         None if the log has no such stamps. ``turnout.groups`` has the means by day and by night.
     law, answer_law : TravelLaw

@@ -183,7 +183,7 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
             yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
-def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
+def unreached_calls(log: CallLog, places: FloatArray) -> BoolArray:
     """Return a mask, (K,), of calls without arrival that are over twice as far from stations as others on average.
 
     It is all False unless there are 30 calls with and without arrival, and those without are twice as far on average.
@@ -195,19 +195,19 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
     return never & (km > LEAST_RATIO * km[~never].mean())
 
 
-def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
+def non_call_masks(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
     """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached."""
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()
     if places is not None:
-        never = never_reached(log, places)
+        never = unreached_calls(log, places)
     return kind, never & ~kind
 
 
 def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
-    """Find rows that may be no calls, as `other_rows`."""
-    kind, never = other_rows(log, places)
+    """Find rows that may be no calls, as `non_call_masks`."""
+    kind, never = non_call_masks(log, places)
     said, chosen = list[str](), list[str | Argument]()
     if kind.any():
         column = {word: name for name, word in log.others}

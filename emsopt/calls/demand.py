@@ -156,7 +156,7 @@ class Demand:
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(self, **options: Any) -> dict[int, City]:
-        """Return cities by hour of the day, 0 to 23, each with its own demand; ``options`` are those of `city`."""
+        """Return cities by hour of the day, 0 to 23, with the demand of that hour; ``options`` are those of `city`."""
         base, rates = self.city(**options), self.rates_by_hour(weekdays=options.get("weekdays"))
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
@@ -252,7 +252,7 @@ def demand_and_atoms(
     if areas is None:
         atoms = _areas.cells(reached.locations, places, cell_km)
     else:
-        atoms = _areas.within(reached.locations, _areas.read_areas(areas, key=area_name, crs=crs))
+        atoms = _areas.assign_to_areas(reached.locations, _areas.read_areas(areas, key=area_name, crs=crs))
     inside = atoms.index >= 0
     counted = reached.where(inside)
     counts = counts_by_hour(counted, atoms.index[inside], len(atoms.names))

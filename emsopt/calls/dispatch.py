@@ -170,7 +170,7 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
         district = role == "first_due" and is_district(column)  # numbers of districts may be those of anything
         if district:
             words = words.where(words.str.contains(r"[^\W\d]", na=False))
-        for form in (_lower,) if district else (_lower, _number):  # Station 4 may be written as 4, 04 or E4
+        for form in (_plain_word,) if district else (_plain_word, _number):  # Station 4 may be written as 4, 04 or E4
             places = {form(name): k for k, name in enumerate(names)}
             call_group = np.array([places.get(form(word), -1) for word in words])
             filled = log.details[role].notna()
@@ -186,9 +186,9 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
             raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
-    station_group, words = pd.factorize(stations["agency"].map(lambda word: _lower(word) or None))
+    station_group, words = pd.factorize(stations["agency"].map(lambda word: _plain_word(word) or None))
     place = {word: k for k, word in enumerate(words)}
-    call_group = np.array([place.get(_lower(word), -1) for word in log.details["agency"]])
+    call_group = np.array([place.get(_plain_word(word), -1) for word in log.details["agency"]])
     if not (call_group >= 0).any():
         got = " and ".join(_validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t, *_ in tables.values())
         one, other = (Argument(name, {"agency": ...}) for name in tables)
@@ -197,7 +197,7 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
     return station_group, call_group, log.taken.get("agency", "agency")
 
 
-def _lower(word: object) -> str:
+def _plain_word(word: object) -> str:
     """Return a name in lower case without blanks around it; empty if it is missing."""
     return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
@@ -205,13 +205,13 @@ def _lower(word: object) -> str:
 def _number(word: object) -> str:
     """Return the number in a name such as "Station 4", or the name in lower case if it has none."""
     found = NUMBER.fullmatch(str(word).strip())
-    return _lower(word) if found is None else found[1]
+    return _plain_word(word) if found is None else found[1]
 
 
 def free_stations(
     log: CallLog, home: IntArray, homes: Mapping[str, str], units: Iterable[str], names: pd.Series[Any]
 ) -> BoolArray:
-    """Return whether one of the ``units`` of each station is free at, or answered, each call, shape (K, N)."""
+    """Return a mask, (K, N): whether each station has a free unit, one of ``units``, when a call is dispatched."""
     when, records = dispatch_times(log), [log] if log.occupying is None else [log, log.occupying]
     start = np.concatenate([dispatch_times(part) for part in records])
     until = start + (60 * np.concatenate([busy_minutes(part) for part in records])).astype("timedelta64[s]")

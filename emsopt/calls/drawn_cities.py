@@ -217,10 +217,10 @@ class PairEffects:
         atoms_km: FloatArray,
         rounding: float = 0.0,
     ) -> PairEffects:
-        """Estimate the effects from the ``minutes`` of K recorded drives, and those ``expected`` by the law.
+        """Estimate the effects from ``minutes`` of K drives, from a ``site`` to an ``atom``, and those ``expected``.
 
-        ``site`` and ``atom`` are where drives began and ended, (K,); stamps are in units of ``rounding`` minutes, so
-        that a difference of two has the additional variance rounding² / 6.
+        ``sites_km``, (N, N), and ``atoms_km``, (M, M), are distances among sites and among atoms. Stamps have steps of
+        ``rounding`` minutes, so that a difference of two has the additional variance rounding² / 6.
         """
         drives, mean = np.asarray(minutes, dtype=float), np.asarray(expected, dtype=float)
         shape = len(sites_km), len(atoms_km)
@@ -304,7 +304,7 @@ def _daily_dispersion(by_day: FloatArray) -> float:
 
 
 def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray) -> float:
-    """Return the variance of the ``relative`` deviations of drives within pairs, without that of rounding; all (K,)."""
+    """Return the variance of the ``relative`` deviations, (K,), of drives within pairs, less that of rounding."""
     _, index, count = np.unique(pair, return_inverse=True, return_counts=True)
     apart = relative - (np.bincount(index, relative) / count)[index]
     freedom = len(relative) - len(count)

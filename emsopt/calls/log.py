@@ -282,7 +282,9 @@ def read_calls(
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos(one)])
+        return _join_logs(
+            [read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos_metadata(one)]
+        )
     names, selects = ([], None) if where is None else compile_condition(where)
     unused_times = dict[str, str]()
     with _points.explain_rows():
@@ -310,7 +312,7 @@ def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> 
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
         words = _points.read_text(table, name.strip().lower())
-        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL.search(word))
+        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL_WORDS.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds
@@ -335,14 +337,14 @@ def _read_rows(
                 raise
 
 
-def _is_macos(source: object) -> bool:
+def _is_macos_metadata(source: object) -> bool:
     """Return whether a file has a name such as ``._calls.csv``, by which macOS adds its own files to others."""
     name = getattr(source, "name", source)
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
 # How attributes of several logs become one; of columns with the same role, that of the last log counts.
-MERGE: dict[str, Callable[[Any], Any]] = {
+MERGE_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
     **dict.fromkeys(("taken", "unused_times"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
@@ -365,11 +367,11 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     own = {name: frame.pop(name).to_numpy() for name in ("rows", "no_service", "service_min") if name in frame}
     times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
-    _times.check_far(times, own["rows"], "the logs together")
+    _times.check_time_outliers(times, own["rows"], "the logs together")
     details = frame.drop(columns=["lon", "lat"])
     words = details[details.columns.intersection([*_names.TEXT_ROLES, "kind"])].astype(object)
     details = details.assign(**words.where(words.notna(), None))
-    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGE.items()}
+    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGE_FUNCTIONS.items()}
     arrays: dict[str, Any] = {"times": times, "locations": locations, "service_min": None} | own
     return CallLog(**arrays, clock=logs[0].clock, details=details, **merged)
 
@@ -395,7 +397,7 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     order = order[~(no_time | no_place | unwanted)[order]]
     if not len(order):
         raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
-    _times.check_far(times[order], order + 1, table.where)
+    _times.check_time_outliers(times[order], order + 1, table.where)
     rows, times, places, join_extent = order + 1, times[order], places[order], (0.0, 0.0)
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
@@ -440,7 +442,11 @@ def _read_details(
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
         details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
-    return times, _times.add_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
+    return (
+        times,
+        _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()}),
+        clock,
+    )
 
 
 def read_stations(

@@ -92,7 +92,7 @@ class Duration:
 
 
 def resolution(times: Times) -> float:
-    """Return the resolution of recorded times (min): the largest of usual ones that divides at least 98 % of them."""
+    """Return the longest step (min) of those usual for clocks that divides at least 98 % of recorded times."""
     seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
     return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= LEAST_DIVIDED), 1) / 60
 
@@ -151,7 +151,7 @@ def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end
     return np.maximum(total, 0) / (start * end)
 
 
-def maximise(
+def maximise_likelihood(
     log_density: LogDensity, first: FloatArray, second: tuple[float | None, float | None] = (None, None)
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise a likelihood; return the P parameters, the influence of each call on them, and the log likelihood.
@@ -257,7 +257,7 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
     """Return minutes from dispatch to arrival, (K,), the steps of both stamps (min), and counts of NaN by reason.
 
-    Minutes are NaN if unknown, below 0, at most a second by clocks with seconds, or above 60 and ten times the median.
+    Minutes are NaN if unknown, below 0, at most a second by clocks of seconds, or above both 60 and ten medians.
     """
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(

@@ -34,7 +34,7 @@ class Replay:
     Attributes
     ----------
     calls : CallLog
-        Calls to which a unit was sent, at most 50 km from a station, also in a pickle.
+        Calls to which a unit was sent, at most 50 km from a station. A pickle contains them.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)

@@ -63,7 +63,7 @@ def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[.
 
 def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     """Return the columns of an expression, and a function from the cells of a row to whether it holds."""
-    body = _parse(where)
+    body = _parse_condition(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
     decides = isinstance(getattr(body, "op", None), ast.Not) or isinstance(body, (ast.BoolOp, ast.Compare))
@@ -75,7 +75,7 @@ def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     return names, lambda *row: _evaluate(body, dict(zip(names, row, strict=True)))
 
 
-def _parse(where: object) -> ast.expr:
+def _parse_condition(where: object) -> ast.expr:
     """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` read as words."""
     if not isinstance(where, str) or len(where) > LONGEST_CONDITION:
         raise _condition_error(where)
@@ -87,7 +87,7 @@ def _parse(where: object) -> ast.expr:
 
 
 def _is_allowed(node: ast.AST) -> bool:
-    """Return whether a node may occur in a condition; comparing the order of texts and substrings are refused."""
+    """Return whether a node may occur in a condition, which may not compare the order or parts of texts."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED_NODES)
     sides: list[ast.expr] = []

@@ -53,7 +53,7 @@ MEAN_LIMIT, PERCENTILE_LIMIT = 0.05, 0.10  # relative differences allowed of the
 MOVES_LIMIT = 0.2  # the same of the mean, if only deployments are compared
 SHARE_LIMIT, RELATIVE_SHARE_LIMIT = 0.04, 0.25  # differences allowed of shares, in all and relative to the recorded one
 LEAST_SLOPE = 0.5  # recorded minutes per modelled minute: a model below does not tell places apart
-MOST_UNITS, MOST_LOST = 1.2, 0.01  # units per call, and share of calls that find all units busy
+MOST_UNITS_PER_CALL, MOST_LOST = 1.2, 0.01  # units per call, and share of calls that find all units busy
 KM_PER_DEGREE = 111.19
 MOST_SIGNS, FAST_KMH, USUAL_DISPLACEMENT, UNITS_WEIGHT = 1.0, 90.0, 0.4, 1.5  # for the signs of a wrong table
 LEAST_DRIVES, FEWEST_CALLS = 600, 12  # drives in all; drives of a station or calls of a unit: fewer are mostly chance
@@ -120,7 +120,7 @@ def _judge_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: 
     """Judge the choice of a number of units, by a back-test's row "utilization", if any, and the ruling on moves."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
-    if (each := fit.units_per_call) > MOST_UNITS:
+    if (each := fit.units_per_call) > MOST_UNITS_PER_CALL:
         return False, f"{each:.1f} units go to a call, but the model sends one: true workloads are higher."
     if replay.loss_fraction > MOST_LOST:
         return False, f"In {replay.loss_fraction:.1%} of the replayed calls all units were busy."
@@ -151,7 +151,7 @@ def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
 
 
 def _judge_group(frame: pd.DataFrame, noun: str) -> Ruling:
-    """Judge zones or stations (``noun``): no more may lie outside their 90 % intervals than chance explains."""
+    """Judge zones or stations (``noun``): as many as chance explains may lie outside their 90 % intervals."""
     from scipy.stats import binom
 
     frame = frame.dropna()

@@ -16,7 +16,7 @@ import numpy as np
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
 from ..calls.calibration import describe_missing_units, name_stations
-from ..calls.checks import other_rows
+from ..calls.checks import non_call_masks
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog
@@ -245,7 +245,7 @@ def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: b
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Treat rows that may not be calls by `Settings.others`; return the log, and sentences on them, or ""."""
     done = OTHER_ROWS[_validate.choice(s.others, "others", OTHER_ROWS)]
-    kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
+    kind, never = non_call_masks(calls, stations[["lon", "lat"]].to_numpy(float))
     others, hours, without = kind | never, 0.0, ""
     if not others.any():
         return calls, ""

@@ -169,10 +169,7 @@ class _ColumnChooser:
 
 
 def call_columns(
-    columns: Mapping[str, str | None] | None,
-    time_format: str | None,
-    unused: dict[str, str],
-    chosen_by: Sequence[str],
+    columns: Mapping[str, str | None] | None, time_format: str | None, unused: dict[str, str], chosen_by: Sequence[str]
 ) -> ColumnChoice:
     """Return the function that chooses the columns of a log of calls.
 

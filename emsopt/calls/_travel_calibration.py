@@ -12,8 +12,8 @@ Three small shares of drives do not depend on distance: wrong records, which are
 departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves the fit
 clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
-The likelihood is restricted: :math:`\nu \ln s` is added to its logarithm, because the :math:`\nu` parameters of the
-mean and of the hours, the latter counted as far as they are not shrunk, take from the residuals what they fit.
+The likelihood is restricted: :math:`\nu \ln s` is added to its logarithm for the :math:`\nu` parameters of the mean
+and of the hours, the latter counted as far as they are not shrunk.
 
 References
 ----------

@@ -4,10 +4,9 @@ Homes are given, follow from a column of stations or from numbers in names, or a
 
 **Inference.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
-all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations amid
-many calls, which would otherwise attract their neighbours' units. A fixed 5 % of the calls are assumed to be answered
-from elsewhere. With these probabilities every station has a likelihood for every unit; the line and ρ are estimated
-from the most likely stations in turn. A unit has a known home if that station has a probability above 95 %.
+all calls with probabilities :math:`\rho^r / \sum \rho^r`, where the sum over all calls keeps stations amid many calls
+from attracting their neighbours' units. A fixed 5 % of the calls are assumed to be answered from elsewhere. The line
+and ρ are estimated from the most likely stations in turn. Homes with a probability above 95 % count as known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Assign the places of calls to atoms: square cells, or the user's own areas.
 
 **Cells** are squares of a given width (km) on a grid that depends on the stations only. With the same width, logs of
-different years of a city therefore have the same cells, and the edges of cells reveal no single call. The default width
-depends on the calls. The location of a cell is its centre, never the place of a call.
+different years therefore have the same cells, and neither edges nor centres reveal single calls.
 
 **Areas** are polygons with names, from GeoJSON; a call on a border belongs to the area listed first.
 """

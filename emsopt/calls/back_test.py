@@ -67,9 +67,8 @@ class BackTest:
     left_out : mapping of str to int
         Number of calls that were replayed but not compared, by reason.
     uses : DataFrame
-        Whether the model that plans use is ``usable`` (bool) for ``mean``, ``percentile_90``, ``threshold``, ``fleet``,
-        ``moves``, ``zones`` and ``workload``, and ``why`` (a sentence); `emsopt.calls.uses` has the rules. Nothing is
-        usable on days that the fit was made from.
+        Whether the model is ``usable`` for each use, and ``why``, a sentence, by the rules of `emsopt.calls.uses`;
+        nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
     dispatch_test, followed_rule : str

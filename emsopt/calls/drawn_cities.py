@@ -28,8 +28,6 @@ References
 ----------
 Chung, Y. et al. (2013). A nondegenerate penalized likelihood estimator for variance parameters in multilevel models.
 Psychometrika 78(4), 685-709.
-Gelman, A. et al. (2013). Bayesian Data Analysis, 3rd edition, chapter 3.
-Rasmussen, C. E. and Williams, C. K. I. (2006). Gaussian Processes for Machine Learning, chapters 2 and 5.
 Wilson, J. T. et al. (2021). Pathwise conditioning of Gaussian processes. Journal of Machine Learning Research 22(105).
 """
 

@@ -261,11 +261,7 @@ def read_calls(
     -------
     CallLog
         Rows without a time or a place are left out and counted; cells such as #N/A, NULL and 1900-01-01 count as blank.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a cell cannot be read, or a few calls are far from all others in time. The message names
+        If a column is missing, a cell cannot be read, or a few calls are far from all others in time, an error names
         the row, counted from 1 below the header.
 
     Examples

@@ -1,8 +1,7 @@
 """Calls by hour of the week, selections of hours, and how much spatial patterns depend on the hour of the day.
 
-A rate is a count divided by the hours observed, from the hour of the first call to that of the last; days without calls
-may be excluded. The relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the
-168 hours of a week need several thousand calls.
+A rate is a number of calls divided by the hours observed, from the first call to the last. The relative standard error
+of a rate from n calls is about 1/sqrt(n), so useful rates for each hour of a week need several thousand calls.
 """
 
 import re

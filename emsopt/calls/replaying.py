@@ -1,8 +1,7 @@
 """Replay the calls of a log with a deployment: simulate the response times if its units had answered them.
 
-Calls are taken in order of dispatch. Each gets the first free unit by the fit's rule of dispatch, with turnout, travel
-and service times drawn from the `Fit`. A call that finds all units busy gets none. Units always start from their
-stations, and one unit goes to each call.
+In order of dispatch, each call gets one unit, the first free one by the rule of dispatch of a `Fit`, with turnout,
+travel and service times drawn from it, or none if all are busy. Units always start from their stations.
 """
 
 from __future__ import annotations

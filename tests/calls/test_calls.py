@@ -205,7 +205,8 @@ def test_areas_of_ones_own():
     demand = ec.aggregate_calls(frame, STATIONS, areas=collection(*two))
     assert (demand.atom_names, demand.counts.sum(axis=(1, 2)).tolist()) == (["west <i>", "east", "empty"], [2, 2, 0])
     assert demand.left_out == {"in no area": 1}
-    city = demand.city(speed_kmh=40, service_times=40)
+    city = demand.city(speed_kmh=40, service_times=np.full(2, 40.0))  # of both stations
+    assert city.mean_service_time == 40
     assert (city.arrival_rates.tolist(), city.atom_shapes[0]) == (pytest.approx([2 / 5, 2 / 5, 0]), two[0][1])
 
 

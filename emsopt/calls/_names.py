@@ -34,11 +34,11 @@ NOT_STAMPS = re.compile(
 )
 _TIME_SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
 _SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
-_GEO = (
+_PLACE_PREFIX = (
     "(?:geo|gps|utm|mga|osgb|bng|grid|coo?rd|koord|wgs|84|incident|call|event|scene|address|location|site|map|start|"
     "centroid|point|einsatzort|gk)*"
 )
-_DEGREES = (
+_DEGREE_SUFFIX = (
     "(?:wgs84|dd|deg|degrees|decimal|micro|e[567]|coo?rd|coordinate|coordonnee|koord(?:inate)?|coordenada|utm|lambert|"
     "l?93|rd|m)*"
 )
@@ -72,7 +72,7 @@ STAMPS = {
     "libre|liberad[oa]|liber[oa]|fine(?:missione)?|vrij|beschikbaar",
 }
 # Columns of elapsed times by role: first and last stamp, a usual duration (s) and words of their names.
-ELAPSED = {
+ELAPSED_ROLES = {
     "handling_time": ("time", "dispatched", 90.0, "(?:call)?(?:process(?:ing)?|handling|queue)|dispatch(?:response)?"),
     "call_to_en_route": ("time", "en_route", 165.0, "calltomobile"),
     "total_response_time": ("time", "on_scene", 510.0, "total(?:response|resp)|calltoarrival|.*attendance"),
@@ -84,7 +84,7 @@ ELAPSED = {
     "service_time": ("dispatched", "cleared", 3000.0, "service|total|busy|committed|task|job"),
 }
 _DURATION_WORDS = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
-ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED.items()}
+ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED_ROLES.items()}
 UNIT_SECONDS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # words in names of elapsed times, and their seconds
 STATUSES = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
@@ -99,10 +99,10 @@ STAMP_HINTS = {  # parts of unusual names such as "Arr" or "T_DISP": too vague t
     "on_scene": "arr|onsc|scn|scene|atten|reach",
     "cleared": "cle?a?r|avai?l|rele|fini|compl|free",
 }
-_UNITS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
-NUMBERS = {
+_UNIT_WORDS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
+NUMBER_ROLES = {
     "service_min": ("servicemin", rf"(?:service|busy|occupied){_MINUTES}"),
-    "units_sent": ("unitssent", rf"unitcount|{_UNITS}(?:count)?|(?:numberof|noof|num|no|count){_UNITS}"),
+    "units_sent": ("unitssent", rf"unitcount|{_UNIT_WORDS}(?:count)?|(?:numberof|noof|num|no|count){_UNIT_WORDS}"),
     "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
 }
 # Roles of text, which the details of a log keep under these names, but for those that joining rows uses up.
@@ -149,13 +149,13 @@ NAME = (
 )
 LON = (
     "lon|longitude|lng|long",
-    rf"{_GEO}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREES}",
-    rf"{_GEO}x{_DEGREES}|{_GEO}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
+    rf"{_PLACE_PREFIX}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREE_SUFFIX}",
+    rf"{_PLACE_PREFIX}x{_DEGREE_SUFFIX}|{_PLACE_PREFIX}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
 )
 LAT = (
     "lat|latitude",
-    rf"{_GEO}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREES}",
-    rf"{_GEO}y{_DEGREES}|{_GEO}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
+    rf"{_PLACE_PREFIX}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREE_SUFFIX}",
+    rf"{_PLACE_PREFIX}y{_DEGREE_SUFFIX}|{_PLACE_PREFIX}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
 )
 PLACE = (
     ".*(?:point|geom|geometry|latlng|lonlat|wkt|geocode|place|(?:lat(?:itude)?lon|coord|gps|koord|posi[tz]ion).*)",

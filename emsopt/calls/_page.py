@@ -46,7 +46,7 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return the body of the page as HTML; ``figures`` are HTML, all other texts are plain."""
+    """Return the body of a page on a back-test, as HTML; ``figures`` are HTML, all other texts are plain."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
 
     def format_row(row: pd.Series[float]) -> pd.Series[str]:

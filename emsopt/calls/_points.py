@@ -45,11 +45,11 @@ ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, *
 LARGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
-_N = r"[-+]?\d+(?:\.\d+)?"
-_D = r"[-+]?\d+\.\d+"
-_PAIR = rf"({_N})\s*[,;]\s*({_N})"
+_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_DECIMAL = r"[-+]?\d+\.\d+"
+_PAIR = rf"({_NUMBER})\s*[,;]\s*({_NUMBER})"
 _OPEN, _CLOSE = r"[(\[{<]\s*", r"\s*[)\]}>]"
-_BEFORE = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
+_ADDRESS = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
 _DECIMAL_COMMAS = r"([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)"
 PAIR_FORMS = [
     re.compile(pattern, re.ASCII | re.DOTALL)
@@ -57,18 +57,18 @@ PAIR_FORMS = [
         rf"(?=.*\.){_PAIR}",  # one decimal point at least, as two whole numbers may be anything
         rf"{_OPEN}{_PAIR}{_CLOSE}",
         rf"(?:{_OPEN})?{_DECIMAL_COMMAS}(?:{_CLOSE})?",
-        rf"{_BEFORE}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
-        rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_D})\s*[,;]\s*({_D})",
+        rf"{_ADDRESS}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
+        rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_DECIMAL})\s*[,;]\s*({_DECIMAL})",
     )
 ]
-_ANY = re.IGNORECASE | re.DOTALL
+_FLAGS = re.IGNORECASE | re.DOTALL
 WKT_POINT = re.compile(
-    rf"(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM?|M)?\s*\(\s*({_N})[\s,]+({_N})(?:\s+\S+){{0,2}}\s*\)", _ANY
+    rf"(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM?|M)?\s*\(\s*({_NUMBER})[\s,]+({_NUMBER})(?:\s+\S+){{0,2}}\s*\)", _FLAGS
 )
 GEOJSON_POINT = re.compile(
-    rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_N})\s*,\s*({_N})(?:\s*,\s*{_N})?\s*[)\]].*", _ANY
+    rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_NUMBER})\s*,\s*({_NUMBER})(?:\s*,\s*{_NUMBER})?\s*[)\]].*", _FLAGS
 )
-_VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_N})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
+_VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_NUMBER})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
 NAMED_COORDINATES = [
     re.compile(rf"(?<![^\W_])(?:{names}){_VALUE}", re.IGNORECASE)
     for names in ("lon|lng|long|longitude", "lat|latitude")
@@ -92,20 +92,20 @@ def read_table(
     """
     taken: dict[str, str] = {}
 
-    def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
+    def choose_columns(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
         taken.update(choose(where, names, cells))
         return taken.values()
 
     if isinstance(source, pd.DataFrame):
         where = label(source, argument)
-        frame, crs = _from_frame(source, argument, choosing, crs)
+        frame, crs = _from_frame(source, argument, choose_columns, crs)
     else:
         file = open_file(source, argument)
         if file.name.lower().endswith(".zip"):
             content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
             file = _formats.Upload(_formats.name_inside(file), content)
         where = file.name
-        frame, crs = _from_file(file, argument, choosing, crs)
+        frame, crs = _from_file(file, argument, choose_columns, crs)
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
     table = Table.of(frame, argument)
@@ -154,10 +154,10 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     else:
         names = [key["lon"], key["lat"]]
         table = table.with_points(names[0], always=True).with_points(names[1], always=True)
-        first, start = _decimals(table.frame[names].head(_formats.SAMPLE))
-        scale = _scale(names, start.dropna())
+        first, start = _parse_decimals(table.frame[names].head(_formats.SAMPLE))
+        scale = _units_per_degree(names, start.dropna())
         if scale != 1 or any(map(DEGREE_SIGN.search, first.to_numpy().ravel())):
-            written, numbers = _decimals(table.frame[names])
+            written, numbers = _parse_decimals(table.frame[names])
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
     degrees = geography.degrees(table, names[0], names[1], crs)
@@ -196,8 +196,8 @@ def blank_rows(table: Table, rows: BoolArray) -> Table:
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Parse a column of places; return a table with a column of x and one of y, and their reference system."""
     cells = table.frame[name].tolist()
-    found = pd.DataFrame([parse_place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
-    nowhere = (found["x"] == NOWHERE.x).to_numpy()
+    found = pd.DataFrame([parse_place(cell) or NO_PLACE for cell in texts(cells)], columns=Place._fields)
+    nowhere = (found["x"] == NO_PLACE.x).to_numpy()
     bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
@@ -215,13 +215,13 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs
 
 
-def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _parse_decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of a table as text, and as numbers, NaN for other text; both of its shape."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
     return written, written.map(parse_decimal).astype(float)
 
 
-def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
+def _units_per_degree(names: Sequence[str], points: pd.DataFrame) -> float:
     """Return by how much coordinates, (K, 2), exceed degrees: 1, or for integers such as -93100000 1e5, 1e6 or 1e7."""
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
@@ -282,7 +282,7 @@ class Place(NamedTuple):
     crs: str | None = None
 
 
-NOWHERE = Place("nan", "nan")  # of a cell that holds no place
+NO_PLACE = Place("nan", "nan")  # of a cell that holds no place
 
 
 def parse_decimal(text: str) -> float | None:

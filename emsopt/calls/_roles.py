@@ -20,7 +20,7 @@ from . import _names, _time_forms
 from ._points import Cells, ColumnChoice, parse_place
 
 CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
-CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED, "service_min", "units_sent", *_names.TEXT_ROLES, "status_time")
+CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED_ROLES, "service_min", "units_sent", *_names.TEXT_ROLES, "status_time")
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min", "agency")
 DISPATCH_ROLES = ("first_due", "agency")  # assigned last, as their columns may have other roles
 ROLE_EXAMPLES = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
@@ -66,9 +66,9 @@ class _ColumnChooser:
         return self.kind(name) in kinds and not _names.NOT_STAMPS.search(_names.plain_name(name))
 
     def holds_elapsed(self, name: str, role: str) -> bool:
-        """Return whether a column may hold the elapsed times of a role in `ELAPSED`."""
-        kind, typical = self.kind(name), _names.ELAPSED[role][2]
-        spans = _names.named_span(name) == _names.ELAPSED[role][:2]
+        """Return whether a column may hold the elapsed times of a role in `ELAPSED_ROLES`."""
+        kind, typical = self.kind(name), _names.ELAPSED_ROLES[role][2]
+        spans = _names.named_span(name) == _names.ELAPSED_ROLES[role][:2]
         if kind == "seconds" or (not kind and self._fits(NUMERIC.fullmatch, name)):
             return spans or re.search("time|tm|dur|interval|elapsed|sec|min", name.lower()) is not None
         written = _time_forms.written_cells(self.cells[name])
@@ -108,19 +108,19 @@ class _ColumnChooser:
     def assign_place(self) -> None:
         """Assign the columns of longitude and latitude, or one column that holds both."""
         if "place" not in self.taken:
-            self.assign("lon", self.find(_names.LON, self._coordinate))
-            self.assign("lat", self.find(_names.LAT, self._coordinate))
+            self.assign("lon", self.find(_names.LON, self._may_be_coordinate))
+            self.assign("lat", self.find(_names.LAT, self._may_be_coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
             both = self.find(_names.PLACE, lambda name: self._fits(parse_place, name))
             self.assign("place", both or next((name for name in self.free if self._fits(_has_order, name)), None))
 
     def assign_numbers(self, *roles: str) -> None:
-        """Assign columns of numbers; those with a usual name are checked when they are read, to name bad cells."""
+        """Assign columns to ``roles`` of numbers: by a usual name in any case, by another if the cells are numbers."""
         for role in roles:
-            usual, *more = _names.NUMBERS[role]
+            usual, *more = _names.NUMBER_ROLES[role]
             self.assign(role, self.find([usual]) or self.find(more, lambda name: self._fits(NUMERIC.fullmatch, name)))
 
-    def _coordinate(self, name: str) -> bool:
+    def _may_be_coordinate(self, name: str) -> bool:
         """Return whether a column may hold a coordinate; in one called x or y, short numbers must look like degrees."""
         if len(_names.plain_name(name)) == 1 and self._fits(SHORT_NUMBER.fullmatch, name):
             values = [float(cell.replace(",", ".")) for cell in filter(SHORT_NUMBER.fullmatch, texts(self.cells[name]))]
@@ -187,7 +187,7 @@ def call_columns(
         _assign_stamps(search)
         _assign_labels(search)
         for name in chosen_by:
-            search.taken[CONDITION_PREFIX + name] = _column(name, names, "`where`")
+            search.taken[CONDITION_PREFIX + name] = _find_column(name, names, "`where`")
         search.taken |= {KIND_PREFIX + name: name for name in search.free if _marks_no_calls(cells[name])}
         for role in DISPATCH_ROLES:
             search.assign(role, search.find(_names.TEXT_ROLES[role]))
@@ -228,7 +228,7 @@ def _assign_elapsed(search: _ColumnChooser) -> None:
         if clock is not None:
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in _names.ELAPSED_PATTERNS.items():
-        named = (name for name in search.free if _names.named_span(name) == _names.ELAPSED[role][:2])
+        named = (name for name in search.free if _names.named_span(name) == _names.ELAPSED_ROLES[role][:2])
         spanning = next((name for name in named if search.holds_elapsed(name, role)), None)
         search.assign(role, spanning or search.find([pattern], partial(search.holds_elapsed, role=role)))
 
@@ -290,10 +290,10 @@ def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dic
     """Return the columns that the user named, spelt as in the table, without roles that "none" or "" leaves out."""
     none = {"", "none"} - {name.strip().lower() for name in names}
     wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
-    return {role: _column(name, names, repr(role)) for role, name in wanted.items()}
+    return {role: _find_column(name, names, repr(role)) for role, name in wanted.items()}
 
 
-def _column(name: str, names: Sequence[str], role: str) -> str:
+def _find_column(name: str, names: Sequence[str], role: str) -> str:
     """Return a column's name as spelt in the table; raise if there is none, with the ``role`` that it was to have."""
     known = {_names.plain_name(name): name for name in names} | {name.strip().lower(): name for name in names}
     column = known.get(name.strip().lower()) or known.get(_names.plain_name(name))

@@ -102,16 +102,16 @@ ELAPSED_WORDS = re.compile(
 )
 DUMMY_DAY = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # a day zero, before a time of day
 FIRST_YEAR, DUMMY_DAYS = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a time of an earlier year is a time of day
-EPOCHS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
+EPOCH_UNITS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
 EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
 EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
 DURATION = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 LONGEST_BLANK = max(map(len, BLANKS))
 LEAST_SHARE = 0.8  # share of the cells: some are blank, misspelt or footers
-MOST_COMPARED = 1000
+MOST_CELLS_COMPARED = 1000
 USUAL_LAGS = 1800, 4 * 3600  # seconds before a call, as clocks differ, and after it
-SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
+SAMPLE_SIZE = 50  # cells that decide the form of a column: parsing all would be slow
 
 
 def parse_times(
@@ -125,14 +125,14 @@ def parse_times(
     if time_format is not None and time_format not in ORDERS:
         return parse_format(written, time_format), offsets
     columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
-    usual = _likeliest_form(list(islice(filter(None, written), SAMPLE)))
+    usual = _likeliest_form(list(islice(filter(None, written), SAMPLE_SIZE)))
     rest = np.flatnonzero([bool(text) for text in written])
     for form in dict.fromkeys((usual, *LATER_FORMS)):
         cells = [written[k] for k in rest.tolist()]
         if form is NUMBER:
             times[rest], offsets[rest] = _from_numbers(cells, form is usual)
         else:
-            matches = _matches(cells, form)
+            matches = _match_all(cells, form)
             ordered = form in (COMPACT, NUMERIC) and any(matches)
             order = _choose_order(matches, time_format, where, columns) if ordered else DATE_PARTS
             times[rest], offsets[rest] = times_of_matches(matches, form, order)
@@ -140,7 +140,7 @@ def parse_times(
     return times, offsets
 
 
-def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
+def _match_all(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
     """Return the match of each text with a form; None where it has another form or there is no text."""
     return [form.fullmatch(text or "") for text in written]
 
@@ -179,7 +179,7 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
     Kinds are "moment" (date and time), "date", "clock" (time of day, or elapsed time with colons), "fraction" (of a
     day), "spelt" (elapsed time with units, such as 5 min), "seconds" (at most four digits) and "number" (more digits).
     """
-    sample = list(islice(filter(None, _iterate_texts(cells)), SAMPLE))
+    sample = list(islice(filter(None, _iterate_texts(cells)), SAMPLE_SIZE))
 
     def most(fits: Callable[[str], object]) -> bool:
         return sum(map(bool, map(fits, sample))) >= LEAST_SHARE * len(sample)
@@ -215,9 +215,9 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
 def times_of_day(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
     """Return the seconds since midnight of cells with a time, shape (K,); NaN for other cells."""
     if kind(written) == "fraction":
-        return np.round(86400 * _numbers(written, DURATION)) % 86400
+        return np.round(86400 * _parse_numbers(written, DURATION)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
-    times = times_of_matches(_matches(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
+    times = times_of_matches(_match_all(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
     rest = np.flatnonzero(np.isnat(times))
     for layout in (time_format, "month first"):
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
@@ -232,7 +232,11 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
     Numbers count ``unit`` seconds each. Without it, and for texts such as 5:15, the unit is the one with which the
     median comes closest to ``typical`` seconds.
     """
-    scaled, colons, words = _numbers(written, DURATION), _parts(written, ELAPSED_COLONS), _parts(written, ELAPSED_WORDS)
+    scaled, colons, words = (
+        _parse_numbers(written, DURATION),
+        _parse_parts(written, ELAPSED_COLONS),
+        _parse_parts(written, ELAPSED_WORDS),
+    )
     colon = ~np.isnan(colons[:, 3])
     parts = np.where(colon[:, None], colons, words)
     seconds = np.where(np.isnan(parts).all(axis=1), np.nan, np.nan_to_num(parts) @ (86400.0, 3600.0, 60.0, 1.0))
@@ -249,14 +253,14 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
     return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
 
 
-def _numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
+def _parse_numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
     """Convert texts of a form to numbers, shape (K,), NaN for others."""
     return np.array([float(text) if text and form.fullmatch(text) else np.nan for text in written])
 
 
-def _parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
+def _parse_parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
     """Return days, hours, minutes and seconds of texts of a form, shape (K, 4); NaN for missing parts and others."""
-    found = [match.groupdict() if match else {} for match in _matches(written, form)]
+    found = [match.groupdict() if match else {} for match in _match_all(written, form)]
     return np.array([[match.get(part) for part in ELAPSED_PARTS] for match in found], dtype=float).reshape(-1, 4)
 
 
@@ -266,7 +270,7 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
     Times of day mostly lie shortly after those of the calls, ``starts``, (K,), in seconds; others only by chance.
     """
     lasted, when = elapsed_seconds(written, typical), times_of_day(written)
-    filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
+    filled = np.flatnonzero(~np.isnan(lasted))[:MOST_CELLS_COMPARED]
     if not len(filled) or np.isnan(starts).all():
         return bool(len(filled) and np.isnan(when[filled]).mean() > 0.5)
     shuffled = np.random.default_rng(0).permuted([np.arange(len(filled))] * 20, axis=1)
@@ -338,7 +342,7 @@ def parse_format(written: Sequence[str | None], time_format: str) -> Times:
     return moments.to_numpy().astype("datetime64[s]")
 
 
-def whole_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
+def round_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
     """Round seconds, shape (K,), to timedelta64[s], with NaT for NaN."""
     whole = np.round(np.nan_to_num(seconds)).astype("timedelta64[s]")
     return np.where(np.isnan(seconds), np.timedelta64("NaT", "s"), whole)
@@ -350,7 +354,7 @@ def written_cells(cells: Iterable[object]) -> list[str | None]:
 
 
 def _iterate_texts(cells: Iterable[object]) -> Iterator[str | None]:
-    """Yield what `written_cells` returns."""
+    """Yield cells as texts, as `written_cells` returns them."""
     for cell in cells:
         text = cell.strip() if isinstance(cell, str) else texts([cell])[0]
         if len(text) <= LONGEST_BLANK and text.lower() in BLANKS:
@@ -384,14 +388,14 @@ def _possible_orders(matches: Matches) -> set[str]:
 
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
     """Convert numbers to times and offsets, (K,): days since 1899 or, if ``usual`` and likelier, seconds since 1970."""
-    values = _numbers(written, NUMBER)
+    values = _parse_numbers(written, NUMBER)
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
-    for unit in EPOCHS if usual else ():
+    for unit in EPOCH_UNITS if usual else ():
         seconds = np.floor(values * unit + 1e-6)
         scaled.append(np.where((seconds >= EPOCH_FIRST) & (seconds < EPOCH_LAST), seconds, np.nan))
     best = int(np.argmax([(~np.isnan(seconds)).sum() for seconds in scaled]))
     offset = np.nan if best == 0 else 0.0
-    return np.datetime64(0, "s") + whole_seconds(scaled[best]), np.full(len(values), offset)
+    return np.datetime64(0, "s") + round_seconds(scaled[best]), np.full(len(values), offset)
 
 
 def _offset_minutes(offset: str | None) -> float:

@@ -15,7 +15,7 @@ from .._files.columns import others
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ..errors._validate import quote
-from ._names import ELAPSED, seconds_per_unit
+from ._names import ELAPSED_ROLES, seconds_per_unit
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,
@@ -23,9 +23,9 @@ from ._time_forms import (
     is_elapsed,
     kind,
     parse_times,
+    round_seconds,
     times_of_day,
     times_of_matches,
-    whole_seconds,
     written_cells,
 )
 
@@ -43,7 +43,7 @@ FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the other
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
 LEAST_FULL_MINUTES = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
-STAMPS_OF_ELAPSED = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
+STAMPS_OF_ELAPSED = {role for start, end, *_ in ELAPSED_ROLES.values() for role in (start, end)}
 
 
 def read_times(
@@ -66,7 +66,7 @@ def read_times(
         times, utc, clock = _from_datetimes(cells)
         written = list(map(str, cells))
     else:
-        written = _with_dates(table, key, date)
+        written = _prepend_dates(table, key, date)
         times, offsets = parse_times(
             written, time_format, where, (written_cells(table.frame[other]) for other in beside)
         )
@@ -141,7 +141,7 @@ def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | Non
     if what in ("clock", "fraction") and not is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
         return _closest_time(times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
-        return calls + whole_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+        return calls + round_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
     return None
 
 
@@ -186,7 +186,7 @@ def check_time_outliers(times: Times, rows: IntArray, where: str) -> None:
         )
 
 
-def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
+def _prepend_dates(table: Table, key: str, date: str | None) -> list[str | None]:
     """Return a column of times as texts, each preceded by its date if there is a column of dates."""
     written = written_cells(table.frame[key])
     if date is None:
@@ -202,7 +202,7 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
     if (what := kind(written)) not in ("clock", "fraction"):
         return written
     odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
-    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(times_of_day(odd))).tolist()
+    clock = np.datetime_as_string(np.datetime64(0, "s") + round_seconds(times_of_day(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
@@ -227,9 +227,9 @@ def add_implied_stamps(details: pd.DataFrame, times: Times, columns: Mapping[str
     seconds = {role: values[~np.isnat(values)].astype(np.int64) % 60 for role, values in stamps.items()}
     step = {role: MINUTE for role, part in seconds.items() if len(part) and (part == 0).mean() >= LEAST_FULL_MINUTES}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
-    for role in (role for role in ELAPSED if role in columns):
-        start, end, typical, _ = ELAPSED[role]
-        lasted = whole_seconds(
+    for role in (role for role in ELAPSED_ROLES if role in columns):
+        start, end, typical, _ = ELAPSED_ROLES[role]
+        lasted = round_seconds(
             elapsed_seconds(written_cells(columns[role]), typical, seconds_per_unit(str(columns[role].name)))
         )
         if start == "dispatched" and not {start, end} & stamps.keys():
@@ -272,7 +272,7 @@ def _seconds_of_day(times: Times) -> FloatArray:
 
 def _closest_time(seconds: FloatArray, calls: Times) -> Times:
     """Return the times closest to the ``calls`` with these ``seconds`` since midnight, (K,); they may be earlier."""
-    return calls + whole_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
+    return calls + round_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:

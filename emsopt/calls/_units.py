@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .log import CallLog
 
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
-REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
+N_REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
 LEAST_NUMBERED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
 LEAST_PROBABILITY = 0.95
@@ -238,20 +238,20 @@ def busy_by_hour(rows: CallLog) -> FloatArray:
     return total.reshape(7, 24)
 
 
-def answering_stations(
+def answer_probabilities(
     when: Times, costs: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
 ) -> FloatArray:
     """Return the probability that each station has the first free unit of a deployment, by call, shape (K, N).
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
-    log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
+    log is replayed `N_REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
     free unit. The station with the lowest of the ``costs``, (K, N), comes first; calls are dispatched at ``when`` and
     keep a unit ``busy`` for minutes, both (K,), by stamps of two resolutions, ``rounding`` (min).
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
     closest, count = closest_first(costs, deployment), np.zeros(costs.shape)
-    for _ in range(REPLAYS):
+    for _ in range(N_REPLAYS):
         before, after = (resolution * rng.random(len(when)) for resolution in rounding)
         order = np.argsort(minutes + before)
         unit = assign_units((minutes + before)[order], closest[order], np.maximum(busy + after - before, 0)[order])

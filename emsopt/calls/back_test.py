@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..roads import RoadNetwork
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
-DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
+DEFAULT_DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000  # calls times draws, to save memory
 FEWEST_CALLS = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
 LEAST_LEAD, LEAST_EXPLAINED = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all
 N_SAMPLES = 200_000  # responses drawn from the hypercube model, so many that their own error does not matter
@@ -201,7 +201,7 @@ def back_test(
     sites = check_deployment(fit, deployment)
     limits = sorted({*THRESHOLDS, _validate.positive_number(threshold, "threshold", "min")})
     if draws is None:
-        draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
+        draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DEFAULT_DRAWS))
     draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
     replays = replay(fit, log, sites, draws=draws, rng=rng)
     log = replays.calls

@@ -60,7 +60,7 @@ SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after 3 median turn
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND = 1 / 60  # min
-BATCH = 4000  # calls at a time whose distances to all stations are computed, to save memory
+BATCH_SIZE = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +193,7 @@ class Fit:
         notes = ""
         if not {"travel_times", "speed_kmh", "roads"} & options.keys():
             options["travel_times"] = self.answer_law.mean(reach) * factor
-            law = f"{self.answer_law.drives:,} recorded drives, {self.answer_law.formula(self._distance)}"
+            law = f"{self.answer_law.drives:,} recorded drives, {self.answer_law.formula(self._distance_unit)}"
             notes = f" Travel times: calibrated from {law}."
         stations = demand.stations
         for name, column, duration in (
@@ -223,14 +223,14 @@ class Fit:
         return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
 
     @property
-    def _distance(self) -> str:
+    def _distance_unit(self) -> str:
         return "km" if self.roads is None else "minute at free flow"
 
     def __repr__(self) -> str:
         parts = [
             f"{self.law.drives:,} drives",
             "" if self.turnout is None else f"turnout {self.turnout.mean.value:.2g} min",
-            f"travel {self.law.formula(self._distance)}",
+            f"travel {self.law.formula(self._distance_unit)}",
             f"cv {self.law.cv.value:.2g}",
             "" if self.service is None else f"service {self.service.mean.value:.3g} min",
         ]
@@ -307,7 +307,7 @@ def calibrate(
         work.append((_units.dispatch_times(rows), between[at], _units.busy_minutes(rows)))
     all_when, all_costs, all_busy = map(np.concatenate, zip(*work, strict=True))
     rounding = (exact["dispatched"], released)
-    answering = _units.answering_stations(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]
+    answering = _units.answer_probabilities(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]
     at_home = answering
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
@@ -427,7 +427,7 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     points = stations[["lon", "lat"]].to_numpy(float)
     if roads is not None:
         return np.ascontiguousarray(roads.travel_times(points, places, off_road_km=REACH_KM).T)
-    parts = [travel.great_circle_km(places[k : k + BATCH], points) for k in range(0, len(places), BATCH)]
+    parts = [travel.great_circle_km(places[k : k + BATCH_SIZE], points) for k in range(0, len(places), BATCH_SIZE)]
     return np.concatenate(parts)
 
 

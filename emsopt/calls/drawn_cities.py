@@ -61,7 +61,7 @@ OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 TYPICAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
 N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
-CURVE_STEP = 0.1
+CURVATURE_STEP = 0.1
 PASSES = 2  # of leaving out drives that deviate by too much, as each changes their variance
 MIN_REPEATED_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
@@ -246,10 +246,10 @@ class PairEffects:
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
         s, j = self._driven_pairs
-        root = self._root_of_drives(k, more)
+        root = self._cholesky_of_drives(k, more)
         prior, chance = np.zeros(self.weight.shape), np.zeros(len(s))
         if rng is not None:
-            (near_sites, near_atoms), (n, m) = self._roots[k], self.weight.shape
+            (near_sites, near_atoms), (n, m) = self._cholesky_factors[k], self.weight.shape
             prior += site * rng.standard_normal((n, 1)) + pair * rng.standard_normal((n, m))
             prior += route * near_sites @ rng.standard_normal((n, m)) @ near_atoms.T
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
@@ -264,23 +264,23 @@ class PairEffects:
         return _most_frequent_pairs(self.weight, MOST_PAIRS)
 
     @cached_property
-    def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
+    def _cholesky_factors(self) -> list[tuple[FloatArray, FloatArray]]:
         """Cholesky factors of the correlations of sites, (N, N), and of atoms, (M, M), for each row of ``scales``."""
         reaches = self.scales[:, 3]
-        return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
+        return [(_cholesky(_correlation(self.sites_km, r)), _cholesky(_correlation(self.atoms_km, r))) for r in reaches]
 
     @cached_property
-    def _roots_of_drives(self) -> dict[tuple[int, float], FloatArray]:
-        """Results of `_root_of_drives` by its arguments."""
+    def _factors_of_drives(self) -> dict[tuple[int, float], FloatArray]:
+        """Results of `_cholesky_of_drives` by its arguments."""
         return {}
 
-    def _root_of_drives(self, k: int, more: float) -> FloatArray:
+    def _cholesky_of_drives(self, k: int, more: float) -> FloatArray:
         """Return the Cholesky factor, (D, D), of the covariance of the drives' mean deviations by ``scales[k]``."""
-        if (k, more) not in self._roots_of_drives:
+        if (k, more) not in self._factors_of_drives:
             s, j = self._driven_pairs
-            variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
-            self._roots_of_drives[k, more] = _root(variance)
-        return self._roots_of_drives[k, more]
+            variance = _covariance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
+            self._factors_of_drives[k, more] = _cholesky(variance)
+        return self._factors_of_drives[k, more]
 
 
 def _pearson(table: FloatArray) -> float:
@@ -315,7 +315,7 @@ def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
     return np.exp(-km / reach_km)
 
 
-def _root(matrix: FloatArray) -> FloatArray:
+def _cholesky(matrix: FloatArray) -> FloatArray:
     """Return the lower Cholesky factor of a matrix after adding 1e-9 to its diagonal, as places may coincide."""
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
@@ -328,7 +328,7 @@ def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntAr
     return site, atom
 
 
-def _variance(
+def _covariance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the covariance matrix, (D, D), of the mean deviations of pairs with inverse variances ``weight``, (D,)."""
@@ -345,18 +345,18 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     middle = np.log([*TYPICAL_SCALES[:3], TYPICAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 
     def misfit(steps: FloatArray) -> float:
-        root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
+        root = _cholesky(_covariance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
         fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
         return float(fit + steps @ steps) / 2  # the prior keeps scales above 0 if sites are few (Chung et al. 2013)
 
     best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-MOST_SDS, MOST_SDS)] * 4).x
-    unit = CURVE_STEP * np.eye(4)
+    unit = CURVATURE_STEP * np.eye(4)
     curvature = np.array(
         [
             [misfit(best + a + b) - misfit(best + a - b) - misfit(best - a + b) + misfit(best - a - b) for b in unit]
             for a in unit
         ]
-    ) / (4 * CURVE_STEP**2)
+    ) / (4 * CURVATURE_STEP**2)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
     around = best + np.random.default_rng(0).standard_normal((N_SCALE_DRAWS, 4)) @ spread.T

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
-MINUTES = ("turnout_min", "service_min")
+MINUTE_ROLES = ("turnout_min", "service_min")
 MOST_BAD_SHARE, MOST_BAD = 0.02, 5  # rows that may be left out as unreadable: a share, and a number in any case
 
 
@@ -467,7 +467,7 @@ def read_stations(
     with _points.explain_rows():
         table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
-        for role in key.keys() & set(MINUTES):
+        for role in key.keys() & set(MINUTE_ROLES):
             table = table.with_points(key[role])
         points = _points.read_places(table, key)
         frame = table.frame.rename(columns={name: role for role, name in key.items()})
@@ -475,7 +475,9 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
+        found = frame[[c for c in ("name", "agency", *MINUTE_ROLES) if c in key]].assign(
+            lon=points[:, 0], lat=points[:, 1]
+        )
         if "agency" in key:
             found["agency"] = _points.read_text(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

@@ -32,7 +32,7 @@ Compare: TypeAlias = Callable[[Any, Any], bool]
 
 EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
 LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
-SIGNS = {"&": " and ", "|": " or ", "~": " not "}
+OPERATOR_WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED_NODES = (
     *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Name, ast.Load, ast.Constant, ast.List),
     *(ast.Tuple, ast.Set, ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
@@ -81,7 +81,9 @@ def _parse_condition(where: object) -> ast.expr:
         raise _condition_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
-        return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or SIGNS[m[0]], where).strip(), mode="eval").body
+        return ast.parse(
+            re.sub(quoted_or_sign, lambda m: m[1] or OPERATOR_WORDS[m[0]], where).strip(), mode="eval"
+        ).body
     except (SyntaxError, ValueError) as error:
         raise _condition_error(where) from error
 

@@ -53,9 +53,9 @@ MEAN_LIMIT, PERCENTILE_LIMIT = 0.05, 0.10  # relative differences allowed of the
 MOVES_LIMIT = 0.2  # the same of the mean, if only deployments are compared
 SHARE_LIMIT, RELATIVE_SHARE_LIMIT = 0.04, 0.25  # differences allowed of shares, in all and relative to the recorded one
 LEAST_SLOPE = 0.5  # recorded minutes per modelled minute: a model below does not tell places apart
-MOST_UNITS_PER_CALL, MOST_LOST = 1.2, 0.01  # units per call, and share of calls that find all units busy
+MOST_UNITS_PER_CALL, MOST_LOSS = 1.2, 0.01  # units per call, and share of calls that find all units busy
 KM_PER_DEGREE = 111.19
-MOST_SIGNS, FAST_KMH, USUAL_DISPLACEMENT, UNITS_WEIGHT = 1.0, 90.0, 0.4, 1.5  # for the signs of a wrong table
+MOST_SUM_OF_SIGNS, FAST_KMH, USUAL_DISPLACEMENT, UNITS_WEIGHT = 1.0, 90.0, 0.4, 1.5  # for the signs of a wrong table
 LEAST_DRIVES, FEWEST_CALLS = 600, 12  # drives in all; drives of a station or calls of a unit: fewer are mostly chance
 HIGH_QUANTILE = 0.975  # of minutes: longer drives are cut to it, as a few would decide the regression
 FEWEST_PLACES = 5  # fewer distinct values show a step by chance
@@ -122,7 +122,7 @@ def _judge_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: 
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS_PER_CALL:
         return False, f"{each:.1f} units go to a call, but the model sends one: true workloads are higher."
-    if replay.loss_fraction > MOST_LOST:
+    if replay.loss_fraction > MOST_LOSS:
         return False, f"In {replay.loss_fraction:.1%} of the replayed calls all units were busy."
     usable, why = _judge_share(row)
     return (usable, why) if moves[0] or not usable else moves
@@ -209,7 +209,7 @@ def judge_starts(fit: Fit) -> tuple[bool, str]:
     if far is not None:
         text = f"the middle of a unit's calls is {far:.2f} of their spread away from the closest station"
         signs[text] = UNITS_WEIGHT * max(far - USUAL_DISPLACEMENT, 0)
-    if sum(signs.values()) < MOST_SIGNS:
+    if sum(signs.values()) < MOST_SUM_OF_SIGNS:
         return True, f"Units start from the stations: {', and '.join(signs)}."
     found = ", and ".join(sorted(signs, key=lambda text: -signs[text])[:2])
     return False, f"Most probably stations are missing from the table, or units do not start from them: {found}.{named}"

@@ -195,13 +195,6 @@ def has_unit(log: CallLog) -> BoolArray:
     return np.any(signs, axis=0)
 
 
-def units_sent(log: CallLog) -> IntArray:
-    """Return the number of units sent to each call, at least 1; 1 where unknown, shape (K,)."""
-    if "units_sent" not in log.details:
-        return np.ones(len(log), np.int64)
-    return np.maximum(np.nan_to_num(log.details["units_sent"].to_numpy(float), nan=1.0), 1).astype(np.int64)
-
-
 def dispatch_times(log: CallLog) -> Times:
     """Return the times of dispatch, or of the calls where these are unknown, shape (K,)."""
     if "dispatched" not in log.details:

@@ -320,6 +320,7 @@ def calibrate(
     _check_speeds((law, answer_law), roads is not None)
     drives = pd.DataFrame({"call": np.flatnonzero(known), "station": home})
     drives = drives.assign(distance=reach[known, home], minutes=minutes["travel"][known])
+    sent = log.details.get("units_sent", pd.Series(1.0, log.details.index))
     far = {} if near.all() else {f"calls over {REACH_KM} km from every station": int((~near).sum())}
     return Fit(
         stations=stations,
@@ -332,7 +333,7 @@ def calibrate(
         homes=names,
         homes_from=source,
         deployment=deployment,
-        units_per_call=float(_units.units_sent(log).mean()),
+        units_per_call=float((sent.fillna(1).clip(lower=1) // 1).mean()),
         drives=drives,
         left_out=far | recorded.left_out,
         roads=roads,

@@ -1,7 +1,7 @@
 """Build a `City` from a log of past calls and a table of stations.
 
 ``read_calls``       a log (time, place, stamps) from CSV, Excel, Parquet or GeoJSON
-``read_stations``    where units may wait
+``read_stations``    a table of stations, where units wait, from such files
 ``check_calls``      likely mistakes in a log and a table of stations
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
 ``city_from_calls``  a `City` from a log and a table of stations, in one step

@@ -266,7 +266,7 @@ def service_minutes(
 
 
 def _seconds_of_day(times: Times) -> FloatArray:
-    """Return the seconds since midnight, shape (K,), NaN for NaT."""
+    """Return the seconds since midnight of ``times``, shape (K,), NaN for NaT."""
     return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 

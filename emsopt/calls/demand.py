@@ -327,9 +327,9 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
 
 
 class HeldOut(NamedTuple):
-    """A part of a log, such as a week, by hour of the day and atom, both shape (24, M).
+    """Calls of a part of a log, such as a week, and rates of all other parts, by hour of the day and atom, (24, M).
 
-    ``others`` are the calls per hour of all other parts (`Demand.rates_by_hour`), ``counts`` its own numbers of calls.
+    ``counts`` are its numbers of calls, ``others`` the calls per hour of all other parts (`Demand.rates_by_hour`).
     """
 
     others: FloatArray

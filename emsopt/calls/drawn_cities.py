@@ -82,7 +82,7 @@ class DrawnCities:
     weeks: float
 
     def city(self) -> City:
-        """Return the estimated city."""
+        """Return ``estimate``, the city around which others are drawn."""
         return self.estimate
 
     def draws(self, n: int, rng: Rng = None, *, vary: Iterable[str] = SOURCES, more: float = 1.0) -> Iterator[City]:

@@ -66,7 +66,7 @@ def parse_hours(text: str, name: str) -> list[int]:
 
 
 def parse_weekdays(text: str, name: str) -> list[int]:
-    """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, 0 for Monday; ``name`` is that of the argument."""
+    """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, 0 for Monday; ``name`` is for errors."""
     days: set[int] = set()
     for part in text.split(","):
         ends = [end.strip().title()[:3] for end in part.split("-")]

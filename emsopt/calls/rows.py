@@ -30,7 +30,7 @@ from ._points import project
 Condition: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
-EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
+EXAMPLE_CONDITION = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
 LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
 OPERATOR_WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED_NODES = (
@@ -141,8 +141,8 @@ def _parse_cell(cell: object) -> object:
 def _condition_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
-        f"{EXAMPLE}; got {quote(where)}. Give a mapping if the name of a column has other characters than letters, "
-        "digits and _, and use `CallLog.between` for times."
+        f"{EXAMPLE_CONDITION}; got {quote(where)}. Give a mapping if the name of a column has other characters than "
+        "letters, digits and _, and use `CallLog.between` for times."
     )
 
 
@@ -204,7 +204,7 @@ def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> 
     seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), km[by_name].T
     limit = np.full(len(code), longest)
     for _ in range(2):
-        incident = _chain(code[by_name], seconds, x, y, limit)
+        incident = _link_rows(code[by_name], seconds, x, y, limit)
         often = np.bincount(code[by_name], incident == np.arange(len(code))) > MOST_INCIDENTS
         limit[often[code[by_name]]] = SHORTEST_GAP if longest == LONGEST_GAP else longest
     found = np.empty(len(code), dtype=np.int64)
@@ -213,8 +213,8 @@ def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> 
 
 
 @njit(cache=True, nogil=True)
-def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
-    """Return the first row of each row's chain: it joins the last earlier row of its code within the limits, (K,)."""
+def _link_rows(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
+    """Return the first row of each row's incident, (K,): rows join the last earlier row of their code in reach."""
     incident = np.arange(len(code))
     for i in range(len(code)):
         j = i - 1

@@ -1,21 +1,14 @@
 """Build a `City` from a log of past calls and a table of stations.
 
 ``read_calls``       a log (time, place, stamps) from CSV, Excel, Parquet or GeoJSON
-``read_stations``    where units may wait
-``check_calls``      likely mistakes in both
+``read_stations``    a table of stations, where units wait, from such files
+``check_calls``      likely mistakes in a log and a table of stations
 ``aggregate_calls``  calls per atom (cell or area), weekday and hour, as a `Demand`
-``city_from_calls``  all steps at once
+``city_from_calls``  a `City` from a log and a table of stations, in one step
 ``held_out_weeks``   calls of each week, and rates estimated from all others, to test decisions
 ``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
 ``back_test``        the values of a `Fit` beside those of a later log
 ``replay``           response times of the calls of a log with another deployment, by simulation
-
->>> import emsopt as eo
->>> calls, stations = eo.datasets.practice_calls()
->>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=1)
->>> city = demand.city(speed_kmh=40)
->>> city.n_sites, round(city.total_rate, 2)
-(10, 1.47)
 """
 
 from .areas import read_areas as read_areas

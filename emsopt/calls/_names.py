@@ -1,8 +1,8 @@
-"""Patterns for the names of columns, by role, and the meaning of names such as "Call to Clear".
+"""Patterns by which the column of each role, such as the time of a call, is recognised from its name.
 
 Names are compared in lower case, without accents, punctuation and text in brackets: ``Date_Time_Of_Event`` as
 "datetimeofevent". Names of times are also compared without words that do not distinguish them:
-``arrival_time_primary_unit`` as "arrival". Patterns must match a whole name; an earlier one is preferred.
+``arrival_time_primary_unit`` as "arrival". A pattern must match a whole name; earlier patterns are preferred.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ NOT_STAMPS = re.compile(
 )
 _TIME_SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
 _SUFFIX = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
-_GEO = (
+_PLACE_PREFIX = (
     "(?:geo|gps|utm|mga|osgb|bng|grid|coo?rd|koord|wgs|84|incident|call|event|scene|address|location|site|map|start|"
     "centroid|point|einsatzort|gk)*"
 )
-_DEGREES = (
+_DEGREE_SUFFIX = (
     "(?:wgs84|dd|deg|degrees|decimal|micro|e[567]|coo?rd|coordinate|coordonnee|koord(?:inate)?|coordenada|utm|lambert|"
     "l?93|rd|m)*"
 )
@@ -72,7 +72,7 @@ STAMPS = {
     "libre|liberad[oa]|liber[oa]|fine(?:missione)?|vrij|beschikbaar",
 }
 # Columns of elapsed times by role: first and last stamp, a usual duration (s) and words of their names.
-ELAPSED = {
+ELAPSED_ROLES = {
     "handling_time": ("time", "dispatched", 90.0, "(?:call)?(?:process(?:ing)?|handling|queue)|dispatch(?:response)?"),
     "call_to_en_route": ("time", "en_route", 165.0, "calltomobile"),
     "total_response_time": ("time", "on_scene", 510.0, "total(?:response|resp)|calltoarrival|.*attendance"),
@@ -84,8 +84,8 @@ ELAPSED = {
     "service_time": ("dispatched", "cleared", 3000.0, "service|total|busy|committed|task|job"),
 }
 _DURATION_WORDS = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
-ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED.items()}
-UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # names may tell the unit, here in seconds
+ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED_ROLES.items()}
+UNIT_SECONDS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # words in names of elapsed times, and their seconds
 STATUSES = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
     "en_route": "er|enr|enrt|enroutetoscene|rsp|e",
@@ -99,10 +99,10 @@ STAMP_HINTS = {  # parts of unusual names such as "Arr" or "T_DISP": too vague t
     "on_scene": "arr|onsc|scn|scene|atten|reach",
     "cleared": "cle?a?r|avai?l|rele|fini|compl|free",
 }
-_UNITS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
-NUMBERS = {
+_UNIT_WORDS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
+NUMBER_ROLES = {
     "service_min": ("servicemin", rf"(?:service|busy|occupied){_MINUTES}"),
-    "units_sent": ("unitssent", rf"unitcount|{_UNITS}(?:count)?|(?:numberof|noof|num|no|count){_UNITS}"),
+    "units_sent": ("unitssent", rf"unitcount|{_UNIT_WORDS}(?:count)?|(?:numberof|noof|num|no|count){_UNIT_WORDS}"),
     "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
 }
 # Roles of text, which the details of a log keep under these names, but for those that joining rows uses up.
@@ -149,19 +149,19 @@ NAME = (
 )
 LON = (
     "lon|longitude|lng|long",
-    rf"{_GEO}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREES}",
-    rf"{_GEO}x{_DEGREES}|{_GEO}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
+    rf"{_PLACE_PREFIX}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREE_SUFFIX}",
+    rf"{_PLACE_PREFIX}x{_DEGREE_SUFFIX}|{_PLACE_PREFIX}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
 )
 LAT = (
     "lat|latitude",
-    rf"{_GEO}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREES}",
-    rf"{_GEO}y{_DEGREES}|{_GEO}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
+    rf"{_PLACE_PREFIX}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREE_SUFFIX}",
+    rf"{_PLACE_PREFIX}y{_DEGREE_SUFFIX}|{_PLACE_PREFIX}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
 )
 PLACE = (
     ".*(?:point|geom|geometry|latlng|lonlat|wkt|geocode|place|(?:lat(?:itude)?lon|coord|gps|koord|posi[tz]ion).*)",
     ".*(?:posicion|ubicacion|location|standort).*",
 )
-NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in several languages
+NO_CALL_WORDS = re.compile(  # some logs have rows that are no calls; their words, in several languages
     r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
     r"übung|simulacro|duplicate|status move|move[ -]?up|out of service|stand[ -]?by|posting|(?:inter.?hosp\w*|inter.?"
     r"facility|patient|pt|routine|long distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|"
@@ -170,42 +170,44 @@ NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in 
 
 
 def is_district(name: str) -> bool:
-    """Return whether a column's name fits districts in general, rather than those of first-due stations."""
+    """Return whether a column's name is one of districts, such as "beat", which need not be those of stations."""
     first_due, any_district = ([re.fullmatch(p, form) for form in forms_of(name)] for p in TEXT_ROLES["first_due"])
     return any(any_district) and not any(first_due)
 
 
-def letters(name: str) -> str:
-    """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
-    return re.sub(r"[\W_]+", "", _unaccent(name).lower())[:LONGEST_NAME]
+def plain_name(name: str) -> str:
+    """Return a name in lower case without accents, spaces and punctuation, cut at `LONGEST_NAME` characters."""
+    return re.sub(r"[\W_]+", "", _remove_accents(name).lower())[:LONGEST_NAME]
 
 
-def _unaccent(name: str) -> str:
-    """Return a name without accents."""
+def _remove_accents(name: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss")) if not unicodedata.combining(c))
 
 
-def _unbracket(name: str) -> str:
+def _remove_brackets(name: str) -> str:
     """Remove parts in brackets from a name, unless nothing else would be left."""
-    return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if letters(short)), name)
+    short = re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)
+    return short if plain_name(short) else name
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, separated by punctuation or capitals; only `LONGEST_NAME` characters are read."""
-    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _unaccent(_unbracket(name))[:LONGEST_NAME])
+    """Return the words of a name, in lower case, split at punctuation and capitals, of its first 80 characters."""
+    found = re.findall(
+        r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _remove_accents(_remove_brackets(name))[:LONGEST_NAME]
+    )
     return [word.lower() for word in found]
 
 
 def forms_of(name: str) -> tuple[str, ...]:
-    """Return the forms of a name that patterns may match: whole, without brackets, and only its distinctive words."""
+    """Return the forms of a name that patterns may match: all of it, without brackets, and its distinctive words."""
     words = [word for word in _words(name) if not _COMMON_WORDS.fullmatch(word)]
     telling = [word for word in words if not _CALL_WORDS.fullmatch(word)] or words
-    return letters(name), letters(_unbracket(name)), "".join(telling)
+    return plain_name(name), plain_name(_remove_brackets(name)), "".join(telling)
 
 
 @lru_cache(maxsize=10_000)
-def span_of(name: str) -> tuple[str, str] | None:
-    """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
+def named_span(name: str) -> tuple[str, str] | None:
+    """Return the roles of the first and last stamp of a time such as "Call to Clear"; None for names without two."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
         start = next(filter(None, (_stamp_of_words(words[j:k]) for j in range(k))), None)
@@ -216,7 +218,7 @@ def span_of(name: str) -> tuple[str, str] | None:
 
 
 def _stamp_of_words(words: Sequence[str]) -> str | None:
-    """Return the stamp that words name, or "time" for the time of the call; None if they name neither."""
+    """Return the role of the stamp that words name, "time" for the time of the call; None if they name none."""
     form = forms_of(" ".join(words))[-1]
     if NOT_STAMPS.search(form) or all(map(_COMMON_WORDS.fullmatch, words)):
         return None
@@ -224,14 +226,14 @@ def _stamp_of_words(words: Sequence[str]) -> str | None:
     return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
-def unit_of(name: str) -> float | None:
-    """Return the unit of elapsed times, in seconds, that the name of their column has, or None."""
-    return next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
+def seconds_per_unit(name: str) -> float | None:
+    """Return the seconds per unit, such as 60 for "Travel Time (min)"; None if the name of the column has no unit."""
+    return next((seconds for words, seconds in UNIT_SECONDS.items() if re.search(words, name)), None)
 
 
-def stamp_of(status: str) -> str | None:
-    """Return the stamp that a word for the status of a unit stands for, or None."""
-    word = letters(status)
+def stamp_of_status(status: str) -> str | None:
+    """Return the role of the stamp at which a unit enters a status, such as "on_scene" for "Arrived", or None."""
+    word = plain_name(status)
     if NOT_STAMPS.search(word):
         return None
     return next((role for role in STAMPS if re.fullmatch(f"{STAMP_PATTERNS[role]}|{STATUSES[role]}", word)), None)

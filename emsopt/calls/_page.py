@@ -1,4 +1,4 @@
-"""HTML page that compares recorded with modelled values: sentences, a table and figures as inline SVG."""
+"""Write the page of a back-test, as HTML: sentences, a table, and figures as inline SVG."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ th:first-child { text-align: left; padding-left: 0; font-weight: 400; } thead th
 figure { margin: 0; } svg { max-width: 100%; }
 svg text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #333; } .note { color: #555; }
 """
-RECORDED, MODELLED, OUTSIDE, BAND = "#0072B2", "#333333", "#D55E00", "#c9c9c9"
-GRID = "#e4e4e4"
+RECORDED_COLOUR, MODELLED_COLOUR, OUTSIDE_COLOUR = "#0072B2", "#333333", "#D55E00"
+INTERVAL_COLOUR, GRID_COLOUR = "#c9c9c9", "#e4e4e4"
 SHARE_PREFIXES = ("late_", "utilization")  # shares are shown in percent; beginnings of their names
-WIDTH, ROW, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34
-CITY_MODEL = "City model: the model by which deployments are compared, with the calls of the days before."
-MARKS = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED}"/></svg> recorded
-<svg width="14" height="12"><rect x="2.5" y="1.5" width="9" height="9" fill="{OUTSIDE}"/></svg> recorded, outside
-the interval <svg width="34" height="12"><path d="M1 6H33" stroke="{BAND}" stroke-width="6"/>
-<path d="M17 1V11" stroke="{MODELLED}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
+WIDTH, ROW_HEIGHT, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34  # of a figure, its rows and its margins (px)
+CITY_MODEL_NOTE = "City model: the model by which deployments are compared, with the calls of the days before."
+LEGEND = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED_COLOUR}"/></svg>
+recorded <svg width="14" height="12"><rect x="2.5" y="1.5" width="9" height="9" fill="{OUTSIDE_COLOUR}"/></svg>
+recorded, outside the interval
+<svg width="34" height="12"><path d="M1 6H33" stroke="{INTERVAL_COLOUR}" stroke-width="6"/>
+<path d="M17 1V11" stroke="{MODELLED_COLOUR}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
 
 
 def document(title: str, style: str, body: str) -> str:
-    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, ``style`` CSS, ``title`` plain text."""
+    """Return an HTML page that may load nothing; ``body`` is HTML, ``style`` CSS, ``title`` plain text."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -45,25 +46,23 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return the body of the page as HTML. ``figures`` are HTML already; all other texts are escaped."""
+    """Return the body of a page on a back-test, as HTML; ``figures`` are HTML, all other texts are plain."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
 
     def format_row(row: pd.Series[float]) -> pd.Series[str]:
         return row.map(("{:.1%}" if str(row.name).startswith(SHARE_PREFIXES) else "{:.2f}").format)
 
     cells = table.apply(format_row, axis=1).where(table.notna(), "")
-    cells = cells.rename(index=label_of_measure, columns=lambda name: name.replace("_", " "))
-    if "city_model" in table:
-        notes = [*notes, CITY_MODEL]
-    below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
+    cells = cells.rename(index=_label_of_measure, columns=lambda name: name.replace("_", " "))
+    below = "".join(f"<p class='note'>{escape(note)}</p>" for note in (*notes, CITY_MODEL_NOTE))
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
-        f"<h1>{escape(title)}</h1><ul>{items}</ul>{cells.to_html(border=0)}{below}{MARKS}"
+        f"<h1>{escape(title)}</h1><ul>{items}</ul>{cells.to_html(border=0)}{below}{LEGEND}"
         f'<div class="figures">{drawn}</div>'
     )
 
 
-def label_of_measure(name: str) -> str:
+def _label_of_measure(name: str) -> str:
     """Return the name of a measure in words: "90th percentile (min)" for ``percentile_90_min``."""
     if late := re.fullmatch(r"late_over_(.+)_min", name):
         return f"share over {late[1]} min"
@@ -72,45 +71,40 @@ def label_of_measure(name: str) -> str:
 
 
 def dot_plot(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return a dot plot as HTML with inline SVG: recorded value, modelled value and interval per row of ``frame``.
-
-    Columns are ``recorded``, ``modelled``, ``low`` and ``high``. If ``unit`` is empty, values are shares, in percent.
-    """
+    """Return a dot plot, as HTML, of recorded and modelled values with intervals; in percent if ``unit`` is empty."""
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)
-    step = _tick_step(high - low)
+    span = max(high - low, 1e-9)
+    power = 10 ** np.floor(np.log10(span / 3))
+    step = power * next(m for m in (1, 2, 5, 10) if span / (power * m) <= 7)  # at most seven steps
     first = np.floor(low / step)
     ticks = step * np.arange(first, max(np.ceil(high / step), first + 1) + 1)  # equal values would leave no width
 
     def across(value: FloatArray) -> FloatArray:
         return LEFT + (WIDTH - LEFT - RIGHT) * (value - ticks[0]) / (ticks[-1] - ticks[0])
 
-    bottom = TOP + ROW * len(frame)
+    bottom = TOP + ROW_HEIGHT * len(frame)
     marks = [f'<text x="{LEFT - 24}" y="{TOP - 10}" text-anchor="end">{escape(unit)}</text>']
     for tick, x in zip(ticks, across(ticks), strict=True):
         said = f"{tick:.4g}" if unit else f"{100 * tick:.4g} %"
         marks.append(
-            f'<path d="M{x:.1f} {TOP - 4}V{bottom}" stroke="{GRID}"/>'
+            f'<path d="M{x:.1f} {TOP - 4}V{bottom}" stroke="{GRID_COLOUR}"/>'
             f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle">{said}</text>'
         )
     for k, (name, (recorded, modelled, low, high)) in enumerate(zip(frame.index, across(values), strict=True)):
-        y = TOP + ROW * (k + 0.5)
+        y = TOP + ROW_HEIGHT * (k + 0.5)
         marks.append(
             f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(str(name))[:60]}</text>'
-            f'<path d="M{low:.1f} {y:.1f}H{high:.1f}" stroke="{BAND}" stroke-width="7"/>'
-            f'<path d="M{modelled:.1f} {y - 6:.1f}v12" stroke="{MODELLED}" stroke-width="2"/>'
+            f'<path d="M{low:.1f} {y:.1f}H{high:.1f}" stroke="{INTERVAL_COLOUR}" stroke-width="7"/>'
+            f'<path d="M{modelled:.1f} {y - 6:.1f}v12" stroke="{MODELLED_COLOUR}" stroke-width="2"/>'
         )
         if low <= recorded <= high:
-            marks.append(f'<circle cx="{recorded:.1f}" cy="{y:.1f}" r="4.5" fill="{RECORDED}"/>')
+            marks.append(f'<circle cx="{recorded:.1f}" cy="{y:.1f}" r="4.5" fill="{RECORDED_COLOUR}"/>')
         elif not np.isnan(recorded):
-            marks.append(f'<rect x="{recorded - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{OUTSIDE}"/>')
+            marks.append(
+                f'<rect x="{recorded - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{OUTSIDE_COLOUR}"/>'
+            )
     return (
         f"<h2>{escape(title)}</h2><svg role='img' aria-label='{escape(title)}' width='{WIDTH}' height='{bottom + 24}' "
         f"viewBox='0 0 {WIDTH} {bottom + 24}'>{''.join(marks)}</svg>"
     )
-
-
-def _tick_step(span: float) -> float:
-    """Return a round distance between ticks such that at most seven of them fit into a span."""
-    step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
-    return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))

@@ -1,4 +1,4 @@
-"""Read tables of points from files, DataFrames or uploads, and parse places that stand in one cell.
+"""Read tables of places from files, DataFrames or uploads, and parse places that stand in one cell.
 
 =========================================  =====================================================================
 form                                       example
@@ -29,48 +29,52 @@ from .._files import formats as _formats
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
 from ..errors import InputError, Message
 from ..errors._types import BoolArray, FloatArray, PathLike
-from ..errors._validate import existing_file, quote
+from ..errors._validate import existing_file, quote, unwrap
 
 if TYPE_CHECKING:
     from typing import IO
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
-Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
+ColumnChoice: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
-FRAMES = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
-TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out"), (".geojson", ".json")
-ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *_formats.READERS, *FRAMES, ".zip")
-LONGEST_M = 2.1e7  # above all northings of projected coordinates
+FRAME_READERS = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
+TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out")
+GEOJSON_ENDINGS = (".geojson", ".json")
+PACKED_ENDINGS = (*(ending + ".gz" for ending in TEXT_ENDINGS + GEOJSON_ENDINGS), ".zip")
+ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, *PACKED_ENDINGS)
+LARGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
-_N = r"[-+]?\d+(?:\.\d+)?"
-_D = r"[-+]?\d+\.\d+"
-_PAIR = rf"({_N})\s*[,;]\s*({_N})"
+_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_DECIMAL = r"[-+]?\d+\.\d+"
+_PAIR = rf"({_NUMBER})\s*[,;]\s*({_NUMBER})"
 _OPEN, _CLOSE = r"[(\[{<]\s*", r"\s*[)\]}>]"
-_BEFORE = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
+_ADDRESS = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
 _DECIMAL_COMMAS = r"([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)"
-PAIRS = [
+PAIR_FORMS = [
     re.compile(pattern, re.ASCII | re.DOTALL)
     for pattern in (
         rf"(?=.*\.){_PAIR}",  # one decimal point at least, as two whole numbers may be anything
         rf"{_OPEN}{_PAIR}{_CLOSE}",
         rf"(?:{_OPEN})?{_DECIMAL_COMMAS}(?:{_CLOSE})?",
-        rf"{_BEFORE}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
-        rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_D})\s*[,;]\s*({_D})",
+        rf"{_ADDRESS}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
+        rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_DECIMAL})\s*[,;]\s*({_DECIMAL})",
     )
 ]
-_ANY = re.IGNORECASE | re.DOTALL
-WKT = re.compile(
-    rf"(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM?|M)?\s*\(\s*({_N})[\s,]+({_N})(?:\s+\S+){{0,2}}\s*\)", _ANY
+_FLAGS = re.IGNORECASE | re.DOTALL
+WKT_POINT = re.compile(
+    rf"(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM?|M)?\s*\(\s*({_NUMBER})[\s,]+({_NUMBER})(?:\s+\S+){{0,2}}\s*\)", _FLAGS
 )
-JSON = re.compile(rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_N})\s*,\s*({_N})(?:\s*,\s*{_N})?\s*[)\]].*", _ANY)
-_VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_N})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
-NAMED_NUMBERS = [
+GEOJSON_POINT = re.compile(
+    rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_NUMBER})\s*,\s*({_NUMBER})(?:\s*,\s*{_NUMBER})?\s*[)\]].*", _FLAGS
+)
+_VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_NUMBER})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
+NAMED_COORDINATES = [
     re.compile(rf"(?<![^\W_])(?:{names}){_VALUE}", re.IGNORECASE)
     for names in ("lon|lng|long|longitude", "lat|latitude")
 ]
 DEGREE_SIGN = re.compile("[°º]")
-DMS = re.compile(
+SEXAGESIMAL = re.compile(
     r"([-+]?)\s*(\d{1,3}(?:[.,]\d+)?)\s*[°º]\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*['′’]\s*)?(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:[\"″”]|'')\s*)?"
     r"([NSEW]?)",
     re.IGNORECASE,
@@ -78,27 +82,30 @@ DMS = re.compile(
 
 
 def read_table(
-    source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: Choose, crs: object = None
+    source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: ColumnChoice, crs: object = None
 ) -> tuple[Table, dict[str, str]]:
-    """Read a table of points; return it, and the names of the columns that ``choose`` takes, by role.
+    """Read a table of places; return it, and the names of the columns that ``choose`` selects, by role.
 
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
-    name in messages. Of a file, only the chosen columns are kept. Columns get lower-case names. A geometry is converted
-    to degrees; other coordinates are in the system ``frame.attrs[CRS]``, by default ``crs``.
+    name in messages. Of a file, only the selected columns are kept. Columns get lower-case names. Geometries are
+    converted to degrees; the system of other coordinates is in ``frame.attrs[CRS]``, by default ``crs``.
     """
     taken: dict[str, str] = {}
 
-    def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
+    def choose_columns(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
         taken.update(choose(where, names, cells))
         return taken.values()
 
     if isinstance(source, pd.DataFrame):
         where = label(source, argument)
-        frame, crs = _from_frame(source, argument, choosing, crs)
+        frame, crs = _from_frame(source, argument, choose_columns, crs)
     else:
-        file = _unzip(open_file(source, argument))
+        file = open_file(source, argument)
+        if file.name.lower().endswith(".zip"):
+            content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
+            file = _formats.Upload(_formats.name_inside(file), content)
         where = file.name
-        frame, crs = _from_file(file, argument, choosing, crs)
+        frame, crs = _from_file(file, argument, choose_columns, crs)
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
     table = Table.of(frame, argument)
@@ -109,32 +116,24 @@ def read_table(
 def _from_file(
     file: Path | _formats.Upload, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
-    """Return the table in a file, and the reference system of its coordinates."""
+    """Return the table in a file, and the reference system of its coordinates (None: degrees)."""
     *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
-    if kind in FRAMES:
-        return _from_frame(FRAMES[kind](file), argument, choose, crs)
-    if kind in TEXT:
+    if kind in FRAME_READERS:
+        return _from_frame(FRAME_READERS[kind](file), argument, choose, crs)
+    if kind in TEXT_ENDINGS:
         return _formats.read_csv(file, choose=choose), crs
-    if kind in GEOJSON:
+    if kind in GEOJSON_ENDINGS:
         return _from_geojson(file, choose, crs), None
     if kind in _formats.READERS:
         return _formats.READERS[kind](file, choose), crs
-    kinds = ", ".join([*TEXT, *GEOJSON, *_formats.READERS, *FRAMES, ".zip"])
+    kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
-
-
-def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
-    """Return the file or, if it is a .zip, the one file in it."""
-    if not file.name.lower().endswith(".zip"):
-        return file
-    content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
-    return _formats.Upload(_formats.name_inside(file), content)
 
 
 def _from_frame(
     source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
-    """Return a table with its geometry and index as columns, and the reference system (None: degrees)."""
+    """Return a table with its geometry and index as columns, and the system of its coordinates (None: degrees)."""
     frame, _ = geography.without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
     crs = crs if frame is source else None
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
@@ -147,7 +146,7 @@ def _from_frame(
 
 
 def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
-    """Return longitude and latitude in degrees, shape (rows, 2), from the columns ``key``; blank places are NaN."""
+    """Return longitudes and latitudes in degrees, shape (K, 2), NaN for blank places; ``key`` has columns by role."""
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
         table, crs = _split_pairs(table, key["place"], crs)
@@ -155,10 +154,10 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     else:
         names = [key["lon"], key["lat"]]
         table = table.with_points(names[0], always=True).with_points(names[1], always=True)
-        first, start = _decimals(table.frame[names].head(_formats.SAMPLE))
-        scale = _scale(names, start.dropna())
+        first, start = _parse_decimals(table.frame[names].head(_formats.SAMPLE))
+        scale = _units_per_degree(names, start.dropna())
         if scale != 1 or any(map(DEGREE_SIGN.search, first.to_numpy().ravel())):
-            written, numbers = _decimals(table.frame[names])
+            written, numbers = _parse_decimals(table.frame[names])
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
     degrees = geography.degrees(table, names[0], names[1], crs)
@@ -172,6 +171,15 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
+def project(places: FloatArray, middle: FloatArray | tuple[float, float]) -> FloatArray:
+    """Project longitudes and latitudes, (K, 2), to a plane on which distances within a city are true, at 180° too.
+
+    Coordinates are degrees of latitude to the east and north of ``middle``, a longitude and a latitude, shape (K, 2).
+    """
+    # one scale for all places, as x = lon cos(lat) would turn a step to the north into one to the east as well
+    return (unwrap(places, middle[0]) - middle) * [np.cos(np.radians(middle[1])), 1.0]
+
+
 def read_text(table: Table, key: str) -> pd.Series[Any]:
     """Return a column as text, with None for blank cells."""
     cells = table.frame[key].tolist()
@@ -180,16 +188,16 @@ def read_text(table: Table, key: str) -> pd.Series[Any]:
 
 
 def blank_rows(table: Table, rows: BoolArray) -> Table:
-    """Return a table with blank cells in some rows; whole numbers stay whole."""
+    """Return a table in which all cells of the masked ``rows``, (K,), are blank; whole numbers stay whole."""
     plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
     return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
 
 
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
-    """Parse a column of places; return a table with columns for x and y, and their reference system."""
+    """Parse a column of places; return a table with a column of x and one of y, and their reference system."""
     cells = table.frame[name].tolist()
-    found = pd.DataFrame([parse_place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
-    nowhere = (found["x"] == NOWHERE.x).to_numpy()
+    found = pd.DataFrame([parse_place(cell) or NO_PLACE for cell in texts(cells)], columns=Place._fields)
+    nowhere = (found["x"] == NO_PLACE.x).to_numpy()
     bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
@@ -207,30 +215,28 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs
 
 
-def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _parse_decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of a table as text, and as numbers, NaN for other text; both of its shape."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
-    return written, pd.DataFrame(
-        {name: [*map(parse_decimal, written[name])] for name in cells}, cells.index, dtype=float
-    )
+    return written, written.map(parse_decimal).astype(float)
 
 
-def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return the units per degree, by names and sizes of the columns: 1, or 1e5, 1e6 or 1e7 for whole numbers."""
+def _units_per_degree(names: Sequence[str], points: pd.DataFrame) -> float:
+    """Return by how much coordinates, (K, 2), exceed degrees: 1, or for integers such as -93100000 1e5, 1e6 or 1e7."""
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
     if not len(points) or (most <= (180, 90)).all():
         return 1.0
     if all(said):
         return float(10 ** int((said[0] and said[0][1]) or 6))
-    if most[-1] < LONGEST_M or (points % 1).any(axis=None):
+    if most[-1] < LARGEST_M or (points % 1).any(axis=None):
         return 1.0
     return next((scale for scale in (1e6, 1e7) if (most <= (180 * scale, 90 * scale)).all()), 1.0)
 
 
 @contextmanager
 def explain_rows() -> Iterator[None]:
-    """Within a ``with`` block, append to errors that name a row how rows are counted."""
+    """Add to errors within a ``with`` block that name a row how rows are counted."""
     try:
         yield
     except InputError as error:
@@ -250,7 +256,7 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
 
 
 def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
-    """Return one row per feature: the chosen properties, and ``lon`` and ``lat`` of its Point, None if it has none."""
+    """Return the chosen properties of each feature as a row, with ``lon`` and ``lat`` of its Point, None without."""
     rows = []
     for k, (properties, geometry) in enumerate(geography.read_features(file, crs), 1):
         is_point = isinstance(geometry, dict) and geometry.get("type") == "Point"
@@ -268,7 +274,7 @@ def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: ob
 
 
 class Place(NamedTuple):
-    """Coordinates in one cell, as text."""
+    """Coordinates that stand in one cell, as text."""
 
     x: str
     y: str
@@ -276,12 +282,12 @@ class Place(NamedTuple):
     crs: str | None = None
 
 
-NOWHERE = Place("nan", "nan")  # of a cell that holds no place
+NO_PLACE = Place("nan", "nan")  # of a cell that holds no place
 
 
 def parse_decimal(text: str) -> float | None:
     """Parse a number, or degrees, minutes and seconds such as 45°28'14.7"N, to a float; return None for other texts."""
-    if found := DMS.fullmatch(text):
+    if found := SEXAGESIMAL.fullmatch(text):
         degrees, minutes, seconds = (float((part or "0").replace(",", ".")) for part in found.group(2, 3, 4))
         sign = -1 if found[1] == "-" or found[5].upper() in ("S", "W") else 1
         return sign * (degrees + minutes / 60 + seconds / 3600)
@@ -292,12 +298,12 @@ def parse_decimal(text: str) -> float | None:
 
 def parse_place(text: str) -> Place | None:
     """Parse the place in a cell; return None if it has none of the forms that the module's docstring lists."""
-    if found := WKT.fullmatch(text):
+    if found := WKT_POINT.fullmatch(text):
         return Place(found[2], found[3], crs=found[1] and f"EPSG:{found[1]}")
-    for form in PAIRS:
+    for form in PAIR_FORMS:
         if found := form.fullmatch(text):
             return Place(found[1].replace(",", "."), found[2].replace(",", "."), pair=True)
-    if found := JSON.fullmatch(text):
+    if found := GEOJSON_POINT.fullmatch(text):
         return Place(found[1], found[2])
-    named = [form.findall(text) for form in NAMED_NUMBERS]
+    named = [form.findall(text) for form in NAMED_COORDINATES]
     return Place(named[0][0], named[1][0]) if list(map(len, named)) == [1, 1] else None

@@ -1,6 +1,6 @@
-"""Find the column of a table for each role (time, place, unit, ...), by its name (`_names`) and its first values.
+"""Find the column of a table for each role (time, place, unit, ...), by its name (`_names`) and its first cells.
 
-The first values of a column of times must be times and those of a column of numbers numbers; columns of text are chosen
+The first cells of a column of times must be times, and those of a column of numbers numbers; columns of text are found
 by name alone. Conditions (``where``) name the file's own columns, not roles.
 """
 
@@ -17,17 +17,17 @@ from ..errors import Argument, InputError, Message
 from ..errors._types import FloatArray
 from ..errors._validate import quote
 from . import _names, _time_forms
-from ._points import Cells, Choose, parse_place
+from ._points import Cells, ColumnChoice, parse_place
 
 CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
-CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED, "service_min", "units_sent", *_names.TEXT_ROLES, "status_time")
+CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED_ROLES, "service_min", "units_sent", *_names.TEXT_ROLES, "status_time")
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min", "agency")
-DISPATCH_ROLES = ("first_due", "agency")  # taken last, so that no column of these names is missed elsewhere
+DISPATCH_ROLES = ("first_due", "agency")  # assigned last, as their columns may have other roles
 ROLE_EXAMPLES = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
-COARSE = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
-PRECISE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
-WIDEST_DEGREES = 3
+SHORT_NUMBER = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
+PRECISE_DEGREES = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
+WIDEST_DEGREES = 3  # extent of a city
 CONDITION_PREFIX, KIND_PREFIX = "where ", "kind "  # of roles of columns that choose rows, or say what a row is
 CLOCK_KINDS = ("clock", "seconds")  # kinds of times of day
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
@@ -35,7 +35,7 @@ LEAST_SHARE = 0.8  # share of the first cells that must have a form, as some may
 
 
 class _ColumnChooser:
-    """Assigns the columns of a table to roles: ``taken`` has the assigned columns by role, ``free`` all others."""
+    """Assigns the columns of a table to roles: ``taken`` maps roles to columns, ``free`` lists all other columns."""
 
     def __init__(
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
@@ -48,62 +48,59 @@ class _ColumnChooser:
         self.forms = {name: _names.forms_of(name) for name in names}
 
     def kind(self, name: str) -> str:
-        """Return the kind of a column's cells (`_time_forms.kind`). Numbers are times only if the name says so."""
+        """Return the kind of a column's cells, as `_time_forms.kind`; numbers are times only if its name says so."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             if kind in ("number", "fraction"):
                 named = "|".join((_names.TIME[1], *_names.STAMP_PATTERNS.values()))
                 timed = any(re.fullmatch(named, form) for form in self.forms[name])
-                timed |= bool(re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.letters(name)))
+                timed |= bool(
+                    re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.plain_name(name))
+                )
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]
 
-    def has_kind(self, name: str, kinds: Sequence[str]) -> bool:
-        return self.kind(name) in kinds
-
-    def holds_stamps(self, name: str, *kinds: str) -> bool:
-        """Return whether a column may hold stamps of a unit, in cells of one of these kinds (default: any times)."""
-        return self.kind(name) in (kinds or ("moment", "clock")) and not _names.NOT_STAMPS.search(_names.letters(name))
+    def holds_stamps(self, name: str, kinds: Sequence[str] = ("moment", "clock")) -> bool:
+        """Return whether a column may hold stamps of a unit: its cells have one of these kinds, and its name fits."""
+        return self.kind(name) in kinds and not _names.NOT_STAMPS.search(_names.plain_name(name))
 
     def holds_elapsed(self, name: str, role: str) -> bool:
-        """Return whether a column may hold the elapsed times of a role in `ELAPSED`."""
-        kind, typical = self.kind(name), _names.ELAPSED[role][2]
-        spans = _names.span_of(name) == _names.ELAPSED[role][:2]
-        numbers = kind == "seconds" or (not kind and self._fits(NUMERIC.fullmatch, name))
-        if numbers or kind == "spelt":
-            return (
-                kind == "spelt" or spans or re.search("time|tm|dur|interval|elapsed|sec|min", name.lower()) is not None
-            )
-        return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
+        """Return whether a column may hold the elapsed times of a role in `ELAPSED_ROLES`."""
+        kind, typical = self.kind(name), _names.ELAPSED_ROLES[role][2]
+        spans = _names.named_span(name) == _names.ELAPSED_ROLES[role][:2]
+        if kind == "seconds" or (not kind and self._fits(NUMERIC.fullmatch, name)):
+            return spans or re.search("time|tm|dur|interval|elapsed|sec|min", name.lower()) is not None
+        written = _time_forms.written_cells(self.cells[name])
+        return kind == "spelt" or (
+            kind == "clock" and (spans or _time_forms.is_elapsed(written, self._times_of_calls(), typical))
+        )
 
     def may_have_role(self, name: str, role: str) -> bool:
-        """Return whether a text role suits a column: patients and statuses need incidents, statuses also no stamps."""
+        """Return whether a column may have a role of text: patients and statuses only join the rows of incidents."""
         if role == "status":
-            words = any(map(_names.stamp_of, set(texts(self.cells[name]))))
+            words = any(map(_names.stamp_of_status, set(texts(self.cells[name]))))
             return words and "incident" in self.taken and not _names.STAMPS.keys() & self.taken.keys()
         return role != "patient" or "incident" in self.taken
 
-    def _written(self, name: str) -> list[str | None]:
-        return _time_forms.written_cells(self.cells[name])
-
-    def _starts(self) -> FloatArray:
+    def _times_of_calls(self) -> FloatArray:
         """Return the times of day (s) of the calls in the first rows, shape (K,), or NaN without a column."""
-        name = self.taken.get("time", self.taken.get("date"))
-        return np.array(np.nan) if name is None else _time_forms.times_of_day(self._written(name), self.time_format)
+        if (name := self.taken.get("time", self.taken.get("date"))) is None:
+            return np.array(np.nan)
+        return _time_forms.times_of_day(_time_forms.written_cells(self.cells[name]), self.time_format)
 
     def find(
-        self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
+        self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, n_forms: int = 2
     ) -> str | None:
-        """Return a free column that ``fits``, by the first pattern that one of its first ``forms_of`` forms matches."""
+        """Return the free column that ``fits`` whose name, in ``n_forms`` forms, matches the earliest pattern."""
         for pattern in patterns:
             for name in self.free:
-                if any(re.fullmatch(pattern, form) for form in self.forms[name][:forms_of]) and fits(name):
+                if any(re.fullmatch(pattern, form) for form in self.forms[name][:n_forms]) and fits(name):
                     return name
         return None
 
     def assign(self, role: str, name: str | None) -> None:
-        """Assign a column to a role, unless it is None or the user has decided on the role."""
+        """Assign a column to a role; do nothing if the column is None or the user gave the role."""
         if name is not None and role not in self.given:
             self.taken[role] = name
             self.free.remove(name)
@@ -111,44 +108,44 @@ class _ColumnChooser:
     def assign_place(self) -> None:
         """Assign the columns of longitude and latitude, or one column that holds both."""
         if "place" not in self.taken:
-            self.assign("lon", self.find(_names.LON, self._coordinate))
-            self.assign("lat", self.find(_names.LAT, self._coordinate))
+            self.assign("lon", self.find(_names.LON, self._may_be_coordinate))
+            self.assign("lat", self.find(_names.LAT, self._may_be_coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
             both = self.find(_names.PLACE, lambda name: self._fits(parse_place, name))
             self.assign("place", both or next((name for name in self.free if self._fits(_has_order, name)), None))
 
     def assign_numbers(self, *roles: str) -> None:
-        """Assign columns of numbers. Cells under the usual name are checked later, when errors can name them."""
+        """Assign columns to ``roles`` of numbers: by a usual name in any case, by another if the cells are numbers."""
         for role in roles:
-            usual, *more = _names.NUMBERS[role]
+            usual, *more = _names.NUMBER_ROLES[role]
             self.assign(role, self.find([usual]) or self.find(more, lambda name: self._fits(NUMERIC.fullmatch, name)))
 
-    def _coordinate(self, name: str) -> bool:
-        """Return whether a column may hold one coordinate; x and y of few digits must look like degrees, not km."""
-        if len(_names.letters(name)) == 1 and self._fits(COARSE.fullmatch, name):
-            values = [float(cell.replace(",", ".")) for cell in filter(COARSE.fullmatch, texts(self.cells[name]))]
+    def _may_be_coordinate(self, name: str) -> bool:
+        """Return whether a column may hold a coordinate; in one called x or y, short numbers must look like degrees."""
+        if len(_names.plain_name(name)) == 1 and self._fits(SHORT_NUMBER.fullmatch, name):
+            values = [float(cell.replace(",", ".")) for cell in filter(SHORT_NUMBER.fullmatch, texts(self.cells[name]))]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
-        return (
-            _names.letters(name) in ("lon", "lat")
-            or self._fits(COMMA.fullmatch, name)
-            or not self._fits(parse_place, name)
-        )
+        usual = _names.plain_name(name) in ("lon", "lat")
+        return usual or self._fits(COMMA.fullmatch, name) or not self._fits(parse_place, name)
 
     def _fits(self, form: Callable[[str], object], name: str) -> bool:
+        """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form(text) is not None for text in filled) >= LEAST_SHARE * len(filled)
 
-    def unused(self) -> dict[str, str]:
-        """Return the columns of times without a role, each with the missing stamp that it may be, or ""."""
+    def unused_times(self) -> dict[str, str]:
+        """Return the columns of times without a role, each with the missing stamp that its name suggests, or ""."""
         missing, found = [role for role in _names.STAMPS if role not in self.taken], dict[str, str]()
         for name in (name for name in self.free if self.kind(name) in ("moment", "clock")):
             free = (role for role in missing if role not in found.values())
-            found[name] = next((role for role in free if re.search(_names.STAMP_HINTS[role], _names.letters(name))), "")
+            found[name] = next(
+                (role for role in free if re.search(_names.STAMP_HINTS[role], _names.plain_name(name))), ""
+            )
         return found
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
-        """Return the assigned columns; raise an error that names all missing roles and the option to give them."""
+        """Return the assigned columns by role; raise if one of the ``needed`` roles has none."""
         placed = ("lon", "lat") if "place" in self.taken else ()
         absent = [role for role in needed if role not in (*self.taken, *placed)]
         if not absent:
@@ -162,25 +159,24 @@ class _ColumnChooser:
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
 
     def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
-        """Return the option that would name the absent columns, and a text on which columns they may be."""
+        """Return the option that would name the columns of absent roles, and a text with likely columns."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
-        fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._fits(PRECISE.fullmatch, name)]
+        fine = [
+            name for name in self.free if {"lon", "lat"} & set(absent) and self._fits(PRECISE_DEGREES.fullmatch, name)
+        ]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
         return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
 
 def call_columns(
-    columns: Mapping[str, str | None] | None,
-    time_format: str | None,
-    unused: dict[str, str],
-    chosen_by: Sequence[str],
-) -> Choose:
+    columns: Mapping[str, str | None] | None, time_format: str | None, unused: dict[str, str], chosen_by: Sequence[str]
+) -> ColumnChoice:
     """Return the function that chooses the columns of a log of calls.
 
-    ``columns`` are those that the user named, by role. ``unused`` is filled with the columns of times that were not
-    taken (`_ColumnChooser.unused`). Columns ``chosen_by``, by which rows are chosen, get the prefix `CONDITION_PREFIX`.
+    ``columns`` are those that the user named, by role. The function adds the columns of times without a role to
+    ``unused`` (`_ColumnChooser.unused_times`). Columns ``chosen_by``, which select rows, get roles with a prefix.
     """
-    given = _check_columns(columns, CALL_ROLES)
+    given = _given_columns(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _ColumnChooser(given, names, cells, time_format)
@@ -191,35 +187,34 @@ def call_columns(
         _assign_stamps(search)
         _assign_labels(search)
         for name in chosen_by:
-            search.taken[CONDITION_PREFIX + name] = _column(name, names, "`where`")
+            search.taken[CONDITION_PREFIX + name] = _find_column(name, names, "`where`")
         search.taken |= {KIND_PREFIX + name: name for name in search.free if _marks_no_calls(cells[name])}
         for role in DISPATCH_ROLES:
             search.assign(role, search.find(_names.TEXT_ROLES[role]))
-        unused.update(search.unused())
+        unused.update(search.unused_times())
         return search.check(where, names, ("time", "lon", "lat"))
 
     return choose
 
 
 def _marks_no_calls(cells: Sequence[object]) -> bool:
-    """Return whether a column has few distinct texts, and one of them means that a row may be no call."""
+    """Return whether cells have few distinct texts, and one of them, such as "test", tells rows that are no calls."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
-    return len(words) <= MOST_KINDS and any(map(_names.NO_CALL.search, words))
+    return len(words) <= MOST_KINDS and any(map(_names.NO_CALL_WORDS.search, words))
 
 
 def _assign_time(search: _ColumnChooser) -> None:
     """Assign the column of the times of calls: dated times or, without any, times of day with dates, or dates."""
-    day = search.find(_names.DATE, partial(search.has_kind, kinds=("date",)))
+    day = search.find(_names.DATE, lambda name: search.kind(name) == "date")
     if "time" in search.given:
-        if "time" in search.taken and search.has_kind(search.taken["time"], CLOCK_KINDS):
+        if "time" in search.taken and search.kind(search.taken["time"]) in CLOCK_KINDS:
             search.assign("date", day)
         return
-    moment = search.find(_names.TIME[:1], partial(search.has_kind, kinds=("moment", "date")))
-    moment = moment or search.find(_names.TIME, lambda name: search.holds_stamps(name, "moment"), 3)
+    moment = search.find(_names.TIME[:1], lambda name: search.kind(name) in ("moment", "date"))
+    moment = moment or search.find(_names.TIME, partial(search.holds_stamps, kinds=("moment",)), 3)
     if moment is None and (day is not None or "date" in search.taken):
-        moment = search.find(
-            _names.TIME, lambda name: search.has_kind(name, CLOCK_KINDS) and _names.span_of(name) is None, 3
-        )
+        is_clock = lambda name: search.kind(name) in CLOCK_KINDS and _names.named_span(name) is None
+        moment = search.find(_names.TIME, is_clock, 3)
         search.assign("date", None if moment is None else day)
     # whatever has the usual name is taken for the time, so that cells that are no times are found
     search.assign("time", moment or day or search.find([*_names.TIME[:1], "date"]))
@@ -233,11 +228,9 @@ def _assign_elapsed(search: _ColumnChooser) -> None:
         if clock is not None:
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in _names.ELAPSED_PATTERNS.items():
-        named = next(
-            (n for n in search.free if _names.span_of(n) == _names.ELAPSED[role][:2] and search.holds_elapsed(n, role)),
-            None,
-        )
-        search.assign(role, named or search.find([pattern], partial(search.holds_elapsed, role=role)))
+        named = (name for name in search.free if _names.named_span(name) == _names.ELAPSED_ROLES[role][:2])
+        spanning = next((name for name in named if search.holds_elapsed(name, role)), None)
+        search.assign(role, spanning or search.find([pattern], partial(search.holds_elapsed, role=role)))
 
 
 def _assign_stamps(search: _ColumnChooser) -> None:
@@ -246,7 +239,7 @@ def _assign_stamps(search: _ColumnChooser) -> None:
         search.assign(role, search.find([_names.STAMP_PATTERNS[role]], search.holds_stamps, 3))
     if "time" in search.taken or "time" in search.given:
         return
-    times = [name for name in search.free if search.holds_stamps(name, "moment")]
+    times = [name for name in search.free if search.holds_stamps(name, ("moment",))]
     if "dispatched" in search.taken:
         search.taken["time"] = search.taken["dispatched"]  # the log has no earlier time of the call
     elif len(times) == 1:
@@ -262,9 +255,9 @@ def _assign_labels(search: _ColumnChooser) -> None:
         search.assign("status_time", search.find(named, lambda name: search.kind(name) == "moment"))
 
 
-def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
-    """Return the function that chooses the columns of a table of stations, as `call_columns` does."""
-    given = _check_columns(columns, SITE_ROLES)
+def site_columns(columns: Mapping[str, str | None] | None) -> ColumnChoice:
+    """Return the function that chooses the columns of a table of stations; ``columns`` are as for `call_columns`."""
+    given = _given_columns(columns, SITE_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _ColumnChooser(given, names, cells)
@@ -278,13 +271,13 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
 
 
 def _has_order(text: str) -> bool | None:
-    """Return True for a place whose form says which number is the longitude; None for other cells."""
+    """Return True for a place whose form tells which number is the longitude, such as POINT (x y); else None."""
     found = parse_place(text)
     return True if found and not found.pair else None
 
 
-def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
-    """Return the columns that the user named; raise if they are not a mapping from roles to names."""
+def _given_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
+    """Return the columns that the user named, by role; raise if they are not a mapping from roles to names."""
     given = {} if columns is None else columns
     if not isinstance(given, Mapping) or not all(isinstance(name, str | None) for name in given.values()):
         wrong: object = columns
@@ -294,16 +287,16 @@ def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str
 
 
 def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that the user named, spelled as in the table; "none" and "" leave a role out."""
+    """Return the columns that the user named, spelt as in the table, without roles that "none" or "" leaves out."""
     none = {"", "none"} - {name.strip().lower() for name in names}
     wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
-    return {role: _column(name, names, repr(role)) for role, name in wanted.items()}
+    return {role: _find_column(name, names, repr(role)) for role, name in wanted.items()}
 
 
-def _column(name: str, names: Sequence[str], role: str) -> str:
-    """Return a column's name as spelled in the table; raise if there is no such column."""
-    known = {_names.letters(name): name for name in names} | {name.strip().lower(): name for name in names}
-    column = known.get(name.strip().lower()) or known.get(_names.letters(name))
+def _find_column(name: str, names: Sequence[str], role: str) -> str:
+    """Return a column's name as spelt in the table; raise if there is none, with the ``role`` that it was to have."""
+    known = {_names.plain_name(name): name for name in names} | {name.strip().lower(): name for name in names}
+    column = known.get(name.strip().lower()) or known.get(_names.plain_name(name))
     if column is None:
         raise InputError(f"there is no column {quote(name)} to take for {role}; {list_columns(names)}.")
     return column

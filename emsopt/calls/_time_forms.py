@@ -1,7 +1,7 @@
-"""Parse texts as times; the table lists the forms that they may have.
+"""Parse texts as times, in the forms of the table below.
 
-A form must match the whole text, because a misread date or UTC offset would shift the hours of all calls. The form of
-most cells is tried first; spreadsheets leave some cells of a column in another one.
+A form must match the whole text, as a misread date or UTC offset would shift the hours of all calls. The form of most
+cells of a column is tried first.
 
 =============  =====================================================================================================
 part           forms
@@ -62,7 +62,7 @@ COMPACT = re.compile(
 )
 NUMERIC = re.compile(WEEKDAY + r"(?P<first>\d\d?)([-/. ])(?P<middle>\d\d?)\2(?P<last>\d{4}|\d\d)" + TIME, re.ASCII)
 NUMBER = re.compile(r"\d{5,19}(?:\.\d*)?|\d\.\d+e\+1\d", re.ASCII)
-OTHERS = (
+OTHER_FORMS = (
     r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:T|\s+)" + CLOCK + r"\s*" + OFFSET,
     WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]?\s*" + MONTH + r"[-/. ,]?\s*(?P<year>\d{4}|\d\d)" + TIME,
     WEEKDAY + MONTH + r"[-/ ]\s*(?P<day>\d\d?)(?:st|nd|rd|th)?(?:[-/ ]|,\s*)(?P<year>\d{4})" + TIME,
@@ -75,12 +75,16 @@ OTHERS = (
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
 )
 DATE_PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
-FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
-MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
+FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHER_FORMS), NUMBER)
+LATER_FORMS = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
-HIGHEST = {"month first": (12, 31, 9999), "day first": (31, 12, 9999), "year first": (99, 12, 31)}  # of the groups
+HIGHEST_PARTS = {
+    "month first": (12, 31, 9999),
+    "day first": (31, 12, 9999),
+    "year first": (99, 12, 31),
+}  # of the groups
 MONTHS = {
     name: k + 1
     for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
@@ -98,53 +102,59 @@ ELAPSED_WORDS = re.compile(
 )
 DUMMY_DAY = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # a day zero, before a time of day
 FIRST_YEAR, DUMMY_DAYS = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a time of an earlier year is a time of day
-EPOCHS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
+EPOCH_UNITS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
 EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
 EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
 DURATION = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 LONGEST_BLANK = max(map(len, BLANKS))
 LEAST_SHARE = 0.8  # share of the cells: some are blank, misspelt or footers
-MOST_COMPARED = 1000
+MOST_CELLS_COMPARED = 1000
 USUAL_LAGS = 1800, 4 * 3600  # seconds before a call, as clocks differ, and after it
-SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
+SAMPLE_SIZE = 50  # cells that decide the form of a column: parsing all would be slow
 
 
-def parse(
+def parse_times(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
-    """Parse K texts to times as written, NaT if unreadable, and offsets in minutes east of UTC, NaN if missing."""
+    """Parse texts to times as written, (K,), NaT if unreadable, and offsets in minutes east of UTC, (K,), NaN if none.
+
+    If the texts leave the order of day and month open, the columns ``beside`` are read too; raise if they do not tell.
+    """
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
         return parse_format(written, time_format), offsets
     columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
-    usual = _likeliest_form(list(islice(filter(None, written), SAMPLE)))
+    usual = _likeliest_form(list(islice(filter(None, written), SAMPLE_SIZE)))
     rest = np.flatnonzero([bool(text) for text in written])
-    for form in dict.fromkeys((usual, *MIXED)):
+    for form in dict.fromkeys((usual, *LATER_FORMS)):
         cells = [written[k] for k in rest.tolist()]
         if form is NUMBER:
             times[rest], offsets[rest] = _from_numbers(cells, form is usual)
         else:
-            matches = _matches(cells, form)
+            matches = _match_all(cells, form)
             ordered = form in (COMPACT, NUMERIC) and any(matches)
-            order = _order(matches, time_format, where, columns) if ordered else DATE_PARTS
+            order = _choose_order(matches, time_format, where, columns) if ordered else DATE_PARTS
             times[rest], offsets[rest] = times_of_matches(matches, form, order)
         rest = rest[np.isnat(times[rest])]
     return times, offsets
 
 
-def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
-    """Return the match of each text with a form; None where it has another one or there is no text."""
+def _match_all(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
+    """Return the match of each text with a form; None where it has another form or there is no text."""
     return [form.fullmatch(text or "") for text in written]
 
 
-def _order(
+def _choose_order(
     matches: Matches, time_format: str | None, where: str, columns: Iterator[Sequence[str | None]]
 ) -> Sequence[str]:
-    """Return the groups of a form that hold year, month and day; raise if no column of times settles their order."""
-    orders = {time_format} if time_format else _orders(matches)
+    """Return the names of the groups with year, month and day; raise if no column of times tells their order."""
+    orders = {time_format} if time_format else _possible_orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
-        orders = (orders & _orders([_match_date(text or "") for text in column])) or orders
+        orders = (
+            orders
+            & _possible_orders([NUMERIC.fullmatch(text or "") or COMPACT.fullmatch(text or "") for text in column])
+        ) or orders
     if len(orders) > 1 and not all(map(_has_dummy_date, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
@@ -155,7 +165,7 @@ def _order(
 
 
 def _has_dummy_date(match: re.Match[str]) -> bool:
-    """Return whether the date of a match is one that programs write before a time of day, such as 1899-12-30."""
+    """Return whether a date is one that programs write before a time of day, such as 1899-12-30."""
     if match.re is NUMBER:
         return False
     day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else DATE_PARTS))
@@ -164,12 +174,12 @@ def _has_dummy_date(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return the kind of most of the first cells, or "" if they are no times.
+    """Return what most of the first filled cells of a column are, or "" if they are no times.
 
-    Kinds are "moment" (date and time), "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt"
-    (elapsed time with letters), "seconds" and "number".
+    Kinds are "moment" (date and time), "date", "clock" (time of day, or elapsed time with colons), "fraction" (of a
+    day), "spelt" (elapsed time with units, such as 5 min), "seconds" (at most four digits) and "number" (more digits).
     """
-    sample = list(islice(filter(None, _written(cells)), SAMPLE))
+    sample = list(islice(filter(None, _iterate_texts(cells)), SAMPLE_SIZE))
 
     def most(fits: Callable[[str], object]) -> bool:
         return sum(map(bool, map(fits, sample))) >= LEAST_SHARE * len(sample)
@@ -178,7 +188,7 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
         return ""
     if time_format not in (None, *ORDERS) and (~np.isnat(parse_format(sample, str(time_format)))).mean() > LEAST_SHARE:
         return "moment"
-    if most(_is_clock):
+    if most(lambda text: ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
         return "clock"
     if most(FRACTION.fullmatch) and re.search("[1-9]", "".join(filter(FRACTION.fullmatch, sample))):
         return "fraction"
@@ -187,14 +197,10 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
     return _kind_of_dates(sample) or ("spelt" if most(ELAPSED_WORDS.fullmatch) else "")
 
 
-def _is_clock(text: str) -> bool:
-    return bool(ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text)))
-
-
 def _kind_of_dates(sample: Sequence[str]) -> str:
-    """Return the kind of cells that have the form of a date or number, as `kind` does; "" for others."""
+    """Return "moment", "date", "clock" or "number", as `kind`, for cells with the form of a date; else ""."""
     form = _likeliest_form(sample)
-    forms = dict.fromkeys((form, *MIXED))
+    forms = dict.fromkeys((form, *LATER_FORMS))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
     if len(matches) < LEAST_SHARE * len(sample):
         return ""
@@ -207,26 +213,30 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
 
 
 def times_of_day(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
-    """Return the times of day of cells with a time, in seconds, shape (K,); NaN for other cells."""
+    """Return the seconds since midnight of cells with a time, shape (K,); NaN for other cells."""
     if kind(written) == "fraction":
-        return np.round(86400 * _numbers(written, DURATION)) % 86400
+        return np.round(86400 * _parse_numbers(written, DURATION)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
-    times = times_of_matches(_matches(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
+    times = times_of_matches(_match_all(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
     rest = np.flatnonzero(np.isnat(times))
     for layout in (time_format, "month first"):
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
-            times[rest] = parse([plain[k] for k in rest], layout, "", ())[0]
+            times[rest] = parse_times([plain[k] for k in rest], layout, "", ())[0]
             break
     return np.where(np.isnat(times), np.nan, times.astype(np.int64) % 86400)
 
 
 def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
-    """Return elapsed times in seconds, shape (K,); NaN for other cells.
+    """Convert texts of elapsed times to seconds, shape (K,); NaN for cells that are none.
 
-    Numbers are in ``unit`` seconds. Without it, and for texts such as 5:15, the unit is the one with which the median
-    comes closest to ``typical`` seconds.
+    Numbers count ``unit`` seconds each. Without it, and for texts such as 5:15, the unit is the one with which the
+    median comes closest to ``typical`` seconds.
     """
-    scaled, colons, words = _numbers(written, DURATION), _parts(written, ELAPSED_COLONS), _parts(written, ELAPSED_WORDS)
+    scaled, colons, words = (
+        _parse_numbers(written, DURATION),
+        _parse_parts(written, ELAPSED_COLONS),
+        _parse_parts(written, ELAPSED_WORDS),
+    )
     colon = ~np.isnan(colons[:, 3])
     parts = np.where(colon[:, None], colons, words)
     seconds = np.where(np.isnan(parts).all(axis=1), np.nan, np.nan_to_num(parts) @ (86400.0, 3600.0, 60.0, 1.0))
@@ -243,24 +253,24 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
     return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
 
 
-def _numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
+def _parse_numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
     """Convert texts of a form to numbers, shape (K,), NaN for others."""
     return np.array([float(text) if text and form.fullmatch(text) else np.nan for text in written])
 
 
-def _parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
-    """Return days, hours, minutes and seconds of K texts, shape (K, 4); NaN for missing parts and other forms."""
-    found = [match.groupdict() if match else {} for match in _matches(written, form)]
+def _parse_parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
+    """Return days, hours, minutes and seconds of texts of a form, shape (K, 4); NaN for missing parts and others."""
+    found = [match.groupdict() if match else {} for match in _match_all(written, form)]
     return np.array([[match.get(part) for part in ELAPSED_PARTS] for match in found], dtype=float).reshape(-1, 4)
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
-    """Return whether a column that may hold times of day holds elapsed times of some ``typical`` seconds.
+    """Return whether cells such as 0:07:30 are elapsed times, of ``typical`` seconds, rather than times of day.
 
-    Times of day mostly lie shortly after those of the calls, ``starts`` (s); elapsed times do so only by chance.
+    Times of day mostly lie shortly after those of the calls, ``starts``, (K,), in seconds; others only by chance.
     """
     lasted, when = elapsed_seconds(written, typical), times_of_day(written)
-    filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
+    filled = np.flatnonzero(~np.isnan(lasted))[:MOST_CELLS_COMPARED]
     if not len(filled) or np.isnan(starts).all():
         return bool(len(filled) and np.isnan(when[filled]).mean() > 0.5)
     shuffled = np.random.default_rng(0).permuted([np.arange(len(filled))] * 20, axis=1)
@@ -270,10 +280,10 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
 
 
 def times_of_matches(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tuple[Times, FloatArray]:
-    """Convert K matches of a form to times as written, (K,), and offsets in minutes east of UTC, (K,).
+    """Convert matches of a form to times as written, (K,), and offsets in minutes east of UTC, (K,), NaN if none.
 
-    ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
-    are NaT without a match, and for days and times that do not exist; offsets are NaN where there is none.
+    ``date`` names the groups with year, month and day; without them, the day is 1 January 1970. Times are NaT without
+    a match, and for days and times that do not exist.
     """
     times, offsets = np.full(len(matches), np.datetime64("NaT", "s")), np.full(len(matches), np.nan)
     found = [k for k, match in enumerate(matches) if match]
@@ -296,14 +306,14 @@ def times_of_matches(matches: Matches, form: re.Pattern[str], date: Sequence[str
 
 
 def _to_24_hours(hour: IntArray, half: Sequence[str | None]) -> IntArray:
-    """Convert hours, (K,), with "AM", "PM" or neither to hours of the day; 13 AM and the like become 25."""
+    """Convert hours, (K,), with "AM", "PM" or neither to hours of the day; 25 for such as 13 AM."""
     sign = np.array([(text or " ")[0].lower() for text in half])
     morning, evening = sign == "a", sign == "p"
     return np.select([evening & (hour < 12), morning & (hour >= 12)], [hour + 12, np.where(hour == 12, 0, 25)], hour)
 
 
 def _to_dates(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Times:
-    """Return dates from texts of K years, months and days, shape (K,), NaT for those that do not exist."""
+    """Convert texts of years, months and days to dates, shape (K,), NaT for dates that do not exist."""
     of_year = _integers(month) if month[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in month])
     century = [0 if len(text) != 2 else 2000 if text < "69" else 1900 for text in year]
     start = (12 * (_integers(year) + century - 1970) + of_year - 1).astype("datetime64[M]")
@@ -318,7 +328,7 @@ def _integers(cells: Iterable[str | None]) -> IntArray:
 
 
 def parse_format(written: Sequence[str | None], time_format: str) -> Times:
-    """Parse times as `datetime.strptime` does, NaT where that fails; raise if the format has no year or a time zone."""
+    """Parse times as `datetime.strptime`, (K,), NaT where that fails; raise if the format has no year or has a zone."""
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
@@ -332,18 +342,19 @@ def parse_format(written: Sequence[str | None], time_format: str) -> Times:
     return moments.to_numpy().astype("datetime64[s]")
 
 
-def whole_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
+def round_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
     """Round seconds, shape (K,), to timedelta64[s], with NaT for NaN."""
     whole = np.round(np.nan_to_num(seconds)).astype("timedelta64[s]")
     return np.where(np.isnan(seconds), np.timedelta64("NaT", "s"), whole)
 
 
 def written_cells(cells: Iterable[object]) -> list[str | None]:
-    """Return a column as a list of texts, with None for blank cells."""
-    return list(_written(cells.tolist() if isinstance(cells, pd.Series) else cells))
+    """Return cells as texts, with None for blank cells, and "1900-01-01" for impossible days such as 1900-01-00."""
+    return list(_iterate_texts(cells.tolist() if isinstance(cells, pd.Series) else cells))
 
 
-def _written(cells: Iterable[object]) -> Iterator[str | None]:
+def _iterate_texts(cells: Iterable[object]) -> Iterator[str | None]:
+    """Yield cells as texts, as `written_cells` returns them."""
     for cell in cells:
         text = cell.strip() if isinstance(cell, str) else texts([cell])[0]
         if len(text) <= LONGEST_BLANK and text.lower() in BLANKS:
@@ -353,25 +364,20 @@ def _written(cells: Iterable[object]) -> Iterator[str | None]:
 
 
 def _likeliest_form(sample: Sequence[str]) -> re.Pattern[str]:
-    """Return the form of most texts; `ISO` if no form fits any."""
+    """Return the form that matches most texts; `ISO` if none matches any."""
     fits = [sum(form.fullmatch(text) is not None for text in sample) for form in FORMS]
     return FORMS[int(np.argmax(fits))] if any(fits) else ISO
 
 
-def _match_date(text: str) -> re.Match[str] | None:
-    """Match a date whose day or month may come first."""
-    return NUMERIC.fullmatch(text) or COMPACT.fullmatch(text)
-
-
-def _orders(matches: Matches) -> set[str]:
-    """Return the keys of `ORDERS` that all dates of a column allow; if none does, "month first" and "day first"."""
+def _possible_orders(matches: Matches) -> set[str]:
+    """Return the keys of `ORDERS` that fit all dates of a column; "month first" and "day first" if none does."""
     parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:
         return set()
     cells = np.array(list(parts))
     numbers = pd.DataFrame(cells.astype(int), columns=["first", "middle", "last"])
     possible = set()
-    for order, highest in HIGHEST.items():
+    for order, highest in HIGHEST_PARTS.items():
         few = numbers[ORDERS[order][0]].nunique() <= MOST_YEARS
         if few and (numbers.max().to_numpy() <= highest).all():
             possible.add(order)
@@ -381,15 +387,15 @@ def _orders(matches: Matches) -> set[str]:
 
 
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
-    """Convert numbers to times and offsets, (K,): days since 1899 or, if ``usual``, the likeliest unit since 1970."""
-    values = _numbers(written, NUMBER)
+    """Convert numbers to times and offsets, (K,): days since 1899 or, if ``usual`` and likelier, seconds since 1970."""
+    values = _parse_numbers(written, NUMBER)
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
-    for unit in EPOCHS if usual else ():
+    for unit in EPOCH_UNITS if usual else ():
         seconds = np.floor(values * unit + 1e-6)
         scaled.append(np.where((seconds >= EPOCH_FIRST) & (seconds < EPOCH_LAST), seconds, np.nan))
     best = int(np.argmax([(~np.isnan(seconds)).sum() for seconds in scaled]))
     offset = np.nan if best == 0 else 0.0
-    return np.datetime64(0, "s") + whole_seconds(scaled[best]), np.full(len(values), offset)
+    return np.datetime64(0, "s") + round_seconds(scaled[best]), np.full(len(values), offset)
 
 
 def _offset_minutes(offset: str | None) -> float:

@@ -1,4 +1,4 @@
-"""Read columns of times (`emsopt.calls._time_forms` lists their forms), in the time of a zone, and elapsed times."""
+"""Read the columns of times, stamps and elapsed times of a log, in the forms of `emsopt.calls._time_forms`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .._files.columns import others
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ..errors._validate import quote
-from ._names import ELAPSED, unit_of
+from ._names import ELAPSED_ROLES, seconds_per_unit
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,
     elapsed_seconds,
     is_elapsed,
     kind,
-    parse,
+    parse_times,
+    round_seconds,
     times_of_day,
     times_of_matches,
-    whole_seconds,
     written_cells,
 )
 
@@ -37,13 +37,13 @@ EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
-NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
-FAR = np.timedelta64(180, "D")
+NEAR = np.timedelta64(31, "D")  # from the calls: stamps on a day further away are times of day
+FAR = np.timedelta64(180, "D")  # from other calls
 FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the others
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
 LEAST_FULL_MINUTES = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
-ELAPSED_STAMPS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
+STAMPS_OF_ELAPSED = {role for start, end, *_ in ELAPSED_ROLES.values() for role in (start, end)}
 
 
 def read_times(
@@ -54,11 +54,11 @@ def read_times(
     date: str | None = None,
     beside: Iterable[str] = (),
 ) -> tuple[Times, Times | None, str]:
-    """Read a column of times; return local times, times in UTC (None without offsets), and their `CallLog.clock`.
+    """Read a column of times; return local times, times in UTC (None without offsets), both (K,), and `CallLog.clock`.
 
     ``date`` is a column of dates, if the times do not include them; the order of day and month may follow from the
-    columns ``beside``. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are
-    NaT for blank cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
+    columns ``beside``. Without a ``time_zone``, times are as written. They are NaT for blank cells, and for dates such
+    as 1900-01-01 and 9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -66,30 +66,36 @@ def read_times(
         times, utc, clock = _from_datetimes(cells)
         written = list(map(str, cells))
     else:
-        written = _with_dates(table, key, date)
-        times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
+        written = _prepend_dates(table, key, date)
+        times, offsets = parse_times(
+            written, time_format, where, (written_cells(table.frame[other]) for other in beside)
+        )
         filled = np.array([text not in (None, "0", "0.0") for text in written])
-        _check_read(where, written, np.isnat(times) & filled, time_format)
+        _check_readable(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
-        _check_offsets(written, filled & np.isnan(offsets), filled, table.where)
-        utc = _in_utc(times, np.where(filled, offsets, np.nan))
+        local = filled & np.isnan(offsets)
+        if local.any() and not local[filled].all():
+            k = int(np.argmax(local))
+            said = f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
+            raise InputError(f"{said} Write all times with an offset or all without.", local)
+        utc = _convert_to_utc(times, np.where(filled, offsets, np.nan))
         clock = "local" if utc is None else "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
         times[fillers] = np.datetime64("NaT")
     # one mistyped year would make the period far too long
     years, bad = "a time from 2 January 1970 to 2099", (times < EARLIEST) | (times >= LATEST)
-    _refuse(table.where, written, bad, years, "Correct or remove it.")
-    return _in_zone(times, utc, clock, time_zone)
+    _refuse_cells(table.where, written, bad, years, "Correct or remove it.")
+    return _convert_to_zone(times, utc, clock, time_zone)
 
 
 def read_stamps(
     table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
-    """Read a column of stamps, such as times of dispatch, shape (K,); unreadable cells become NaT.
+    """Read a column of stamps, such as times of dispatch, shape (K,), NaT for unreadable cells; raise if all are.
 
-    ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
-    elapsed times or seconds since the call. A ``time_format`` that fits no cell is ignored.
+    ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day or
+    times since the call. A ``time_format`` that fits no cell is ignored.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -100,13 +106,15 @@ def read_stamps(
             return stamps
         where, columns = f"{table.where}, column {key!r}", list(beside)
         for layout in dict.fromkeys([time_format, None]):
-            times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
+            times, offsets = parse_times(
+                written, layout, where, (written_cells(table.frame[other]) for other in columns)
+            )
             if not np.isnat(times).all():
                 break
         else:
-            _check_read(where, written, np.array([text is not None for text in written]), time_format)
-        moments = _in_utc(times, offsets)
-    if _on_another_day(times, calls):
+            _check_readable(where, written, np.array([text is not None for text in written]), time_format)
+        moments = _convert_to_utc(times, offsets)
+    if _have_dummy_date(times, calls):
         return _closest_time(_seconds_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
@@ -114,34 +122,26 @@ def read_stamps(
     return times
 
 
-def _on_another_day(times: Times, calls: Times) -> bool:
-    """Return whether all stamps lie on one or two days far from all calls, which are dummy dates of times of day."""
+def _have_dummy_date(times: Times, calls: Times) -> bool:
+    """Return whether all stamps lie on one or two days far from all calls, as programs write times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if not (0 < len(days) <= 2 and len(known)):
         return False
     return bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
 
 
-def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
-    """Raise if some of the ``filled`` cells have no offset (``local``) and others have one."""
-    if local.any() and not local[filled].all():
-        k = int(np.argmax(local))
-        said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
-        raise InputError(f"{said} Write all times with an offset or all without.", local)
-
-
-def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
+def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:
     """Convert times, (K,), to UTC by their offsets (min east), NaN counting as 0; return None if none has one."""
     return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
 
 def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
-    """Convert a column of times of day or of times since the calls to stamps; return None if it is neither."""
+    """Convert times of day or times since the ``calls`` to stamps, (K,); return None if the texts are neither."""
     what = kind(written)
     if what in ("clock", "fraction") and not is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
         return _closest_time(times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
-        return calls + whole_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+        return calls + round_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
     return None
 
 
@@ -165,11 +165,11 @@ def hour_of_week(times: Times) -> IntArray:
     return (times.astype("datetime64[h]").astype(np.int64) + 72) % 168  # 1 January 1970 was a Thursday
 
 
-def check_far(times: Times, rows: IntArray, where: str) -> None:
-    """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
+def check_time_outliers(times: Times, rows: IntArray, where: str) -> None:
+    """Raise if a call, or up to 1 % of the calls, is far from all others in time, as mistakes would distort the rates.
 
-    ``times`` ascend; ``rows`` are for the message. The log is split where successive calls are more than `FAR` apart.
-    Calls are far if they lie more than `FAR`, and than three times its length, from the part with most calls.
+    ``times`` ascend; ``rows``, (K,), are for the message. The log is split where calls are more than `FAR` apart. Calls
+    are far if they lie more than `FAR`, and more than three times its length, from the part with most calls.
     """
     if len(times) < FEWEST_CALLS:
         return
@@ -186,7 +186,7 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
         )
 
 
-def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
+def _prepend_dates(table: Table, key: str, date: str | None) -> list[str | None]:
     """Return a column of times as texts, each preceded by its date if there is a column of dates."""
     written = written_cells(table.frame[key])
     if date is None:
@@ -196,18 +196,18 @@ def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
 
 
 def _pad_clocks(written: list[str | None]) -> list[str | None]:
-    """Return texts of times of day in a form that can follow a date, such as "16:05" for "1605"."""
+    """Rewrite times of day so that they can follow a date, such as "1605" as "16:05"."""
     if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
     if (what := kind(written)) not in ("clock", "fraction"):
         return written
     odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
-    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(times_of_day(odd))).tolist()
+    clock = np.datetime_as_string(np.datetime64(0, "s") + round_seconds(times_of_day(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
 def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
-    """Return the times of a column of datetimes, (K,), those in UTC (None without a zone), and their clock."""
+    """Return the times of a column of datetimes, (K,), in its zone and in UTC (None without zone), and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
     if zone is None:
@@ -215,18 +215,23 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     return times, cells.dt.tz_convert(None).to_numpy().astype("datetime64[s]"), str(zone)
 
 
-def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
-    """Add the stamps that elapsed times imply to the details; ``columns`` are by role, some of them in `ELAPSED`.
+def add_implied_stamps(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
+    """Add the stamps that elapsed times imply to the details of a log; ``columns`` are its columns by role.
 
-    If the log has no dispatches, times from the dispatch count from the call. Where stamps have full minutes, both are
-    moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
+    If the log has no dispatches, times from the dispatch count from the call. Where both stamps are full minutes, they
+    are moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
     """
-    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ELAPSED_STAMPS & set(details)}
-    step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
+    stamps = {"time": times} | {
+        role: details[role].to_numpy("datetime64[s]") for role in STAMPS_OF_ELAPSED & set(details)
+    }
+    seconds = {role: values[~np.isnat(values)].astype(np.int64) % 60 for role, values in stamps.items()}
+    step = {role: MINUTE for role, part in seconds.items() if len(part) and (part == 0).mean() >= LEAST_FULL_MINUTES}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
-    for role in (role for role in ELAPSED if role in columns):
-        start, end, typical, _ = ELAPSED[role]
-        lasted = whole_seconds(elapsed_seconds(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
+    for role in (role for role in ELAPSED_ROLES if role in columns):
+        start, end, typical, _ = ELAPSED_ROLES[role]
+        lasted = round_seconds(
+            elapsed_seconds(written_cells(columns[role]), typical, seconds_per_unit(str(columns[role].name)))
+        )
         if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
@@ -244,10 +249,10 @@ def add_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Se
 def service_minutes(
     table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, (K,), and a mask of those recorded as 0 or less.
+    """Return the minutes that each call kept a unit busy, (K,), and a mask of the calls where they are 0 or less.
 
-    Minutes are NaN if unknown, 0 or less, or above 24 h. ``key`` is a column of minutes; without it, they count from
-    dispatch to clearing. ``rows`` are those of the calls.
+    These minutes become NaN, like unknown ones and those above 24 h. ``key`` is a column of minutes; without it, they
+    count from dispatch to clearing. ``rows`` are those of the calls, from 1.
     """
     minutes: FloatArray = np.full(len(rows), np.nan)
     if key is not None:
@@ -260,52 +265,46 @@ def service_minutes(
     return minutes, no_service
 
 
-def _to_the_minute(stamps: Times) -> bool:
-    seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
-    return len(seconds) > 0 and float((seconds == 0).mean()) >= LEAST_FULL_MINUTES
-
-
 def _seconds_of_day(times: Times) -> FloatArray:
-    """Return the time of day in seconds, shape (K,), NaN for NaT."""
+    """Return the seconds since midnight of ``times``, shape (K,), NaN for NaT."""
     return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 
 def _closest_time(seconds: FloatArray, calls: Times) -> Times:
-    """Return the time closest to each call that has this time of day (s); it may lie before the call."""
-    return calls + whole_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
+    """Return the times closest to the ``calls`` with these ``seconds`` since midnight, (K,); they may be earlier."""
+    return calls + round_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:
-    """Return a mask of times with a date that programs write for unknown times, such as 1900-01-01, shape (K,)."""
+    """Return a mask of times on a day that programs write for unknown times, such as 1900-01-01, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
     odd = (times < EARLIEST) | (times >= LATEST)
     return (odd & np.isin(of_year, FILLERS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLERS)
 
 
-def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
-    """Raise if cells of times are ``bad``, (K,); the error names the first and says how to write times."""
+def _check_readable(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
+    """Raise if the mask ``bad``, (K,), marks cells of times; the error names the first and says how to write times."""
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
         advice = "Write times in these forms, offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or describe "
         advice += "theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
-    _refuse(where, written, bad, wanted, advice)
+    _refuse_cells(where, written, bad, wanted, advice)
 
 
-def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
-    """Raise if cells are ``bad``, (K,); the error names the first, what is ``wanted``, and ``advice``."""
+def _refuse_cells(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
+    """Raise if the mask ``bad``, (K,), marks cells; the error names the first, what is ``wanted``, and ``advice``."""
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{quote(written[k] or '', most=80)}{others(bad)}"
         raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
-def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
-    """Convert times to a zone, if one is given; return local times, times in UTC, both (K,), and the log's ``clock``.
-
-    Raise if the zone is unknown, or the times have no offset.
-    """
+def _convert_to_zone(
+    times: Times, utc: Times | None, clock: str, time_zone: str | None
+) -> tuple[Times, Times | None, str]:
+    """Convert times to a zone, if given, as `read_times` returns them; raise if it is unknown or there is no offset."""
     if time_zone is None:
         return times, utc, clock
     if utc is None:

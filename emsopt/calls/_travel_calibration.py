@@ -8,12 +8,12 @@ s. Two laws m are fitted, and the likelier is kept:
 - "accelerating" (Kolesar, Walker and Hausner 1975), :math:`m(d) = 2 \sqrt{d D} / v` for :math:`d \le D`, else
   :math:`(d + D) / v`: a drive needs the distance D to reach its cruising speed v and to stop again.
 
-Three small shares of drives are different, independent of distance: wrong records, which are uniform between 0 and
-the longest; departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves
-the fit clearly, "strays" that did not start where the unit is stationed and take any time around the median.
+Three small shares of drives do not depend on distance: wrong records, which are uniform between 0 and the longest;
+departures that were recorded on arrival, so that the drive seems to take no time; and, if that improves the fit
+clearly, "strays" that did not start where the unit is stationed and take any time around the median.
 
-The likelihood is restricted: :math:`\nu \ln s` is added to its logarithm, because the :math:`\nu` parameters of the
-mean and of the hours, the latter counted as far as they are not shrunk, take from the residuals what they fit.
+The likelihood is restricted: :math:`\nu \ln s` is added to its logarithm for the :math:`\nu` parameters of the mean
+and of the hours, the latter counted as far as they are not shrunk.
 
 References
 ----------
@@ -32,7 +32,7 @@ from scipy.optimize import minimize_scalar
 
 from ..errors import InputError
 from ..errors._types import ArrayLike, FloatArray, IntArray
-from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise
+from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise_likelihood
 
 if TYPE_CHECKING:
     from .recorded import LogDensity
@@ -42,7 +42,7 @@ FEWEST_DRIVES = 30  # drives: fewer do not determine a law
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
-FAR = 10.0  # medians that a wrong record may take at least
+LONGEST_WRONG = 10.0  # medians up to which wrong records may last, if no drive is longer
 GAIN_FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
 GAIN_FOR_HOURS = 3.0  # the same for the factors of the hours
 GAIN_FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
@@ -52,10 +52,11 @@ PASSES = 3  # of the factors of the hours, which depend on the law and change it
 
 @dataclass(frozen=True, eq=False)
 class TravelLaw:
-    """A law of travel times, "linear" or "accelerating", with the errors of its parameters.
+    """A law of travel times over distance, fitted to a number of ``drives``, with the errors of its parameters.
 
     Attributes
     ----------
+    kind : {"linear", "accelerating"}
     parameters, covariance : ndarray, shape (P,) and (P, P)
         Linear: log of the mean minutes over the ``middle`` distance, the median of the drives, the share of them that
         is proportional to distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of wrong
@@ -74,12 +75,12 @@ class TravelLaw:
     drives: int
 
     def mean(self, distance: ArrayLike) -> FloatArray:
-        """Return the mean minutes of drives over distances (km, or minutes at free flow on roads), same shape."""
+        """Return the mean minutes of drives over a ``distance`` (km, or minutes at free flow on roads), same shape."""
         return mean_minutes(self.kind, self.parameters, np.asarray(distance, float), self.middle)[0]
 
     @property
     def log_sd(self) -> float:
-        """Log standard deviation of a drive within an hour of the day."""
+        """Standard deviation of the logarithm of the minutes of a drive within an hour of the day."""
         return float(np.exp(self.parameters[2]))
 
     @property
@@ -89,7 +90,7 @@ class TravelLaw:
 
     @property
     def per_distance(self) -> Estimate:
-        """Minutes per unit of distance; of the accelerating law, at cruising speed."""
+        """Estimated minutes per unit of distance; by the accelerating law, at cruising speed."""
         value, gradient = float(np.exp(-self.parameters[0])), np.array([-1.0, 0.0])
         if self.kind == "linear":
             share = max(self.parameters[1], LEAST_SHARE)
@@ -98,7 +99,7 @@ class TravelLaw:
 
     @property
     def fixed(self) -> tuple[float, float, float]:
-        """Minutes that do not depend on distance, with both ends of their 90 % interval; D / v if accelerating."""
+        """Minutes that do not depend on distance, and both ends of their 90 % interval; D / v if accelerating."""
         first, second = self.parameters[:2]
         value = np.exp(second - first)
         gradient = np.array([-value, value])
@@ -109,19 +110,19 @@ class TravelLaw:
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
 
     def _standard_error(self, gradient: FloatArray) -> float:
-        """Return the standard error of a function of the first two parameters by its gradient, shape (2,)."""
+        """Return the standard error of a function with this ``gradient`` by the first two parameters, shape (2,)."""
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
     def steepest_slope(self) -> float:
-        """Upper end of the 90 % interval of minutes per unit of distance; the estimate may be negative."""
+        """Upper end of the 90 % interval of minutes per unit of distance, which may be negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]
         share = self.parameters[1] + Z90 * np.sqrt(self.covariance[1, 1])
         return float(np.exp(self.parameters[0]) * share / self.middle)
 
     def formula(self, unit: str) -> str:
-        """Return the law in words, such as "1.5 min + 1.2 min per km"; ``unit`` is that of distances."""
+        """Return the law as text, such as "1.5 min + 1.2 min per km", where "km" is the ``unit`` of distances."""
         slope = f"{self.per_distance.value:.2g} min per {unit}"
         if self.kind == "linear":
             return f"{self.fixed[0]:.2g} min + {slope}"
@@ -129,14 +130,14 @@ class TravelLaw:
 
     @cached_property
     def cv(self) -> Estimate:
-        """Coefficient of variation of a drive within an hour of the day."""
+        """Estimated coefficient of variation of a drive within an hour of the day."""
         squared = self.log_sd**2
         value = np.sqrt(np.expm1(squared))
         slope = squared * np.exp(squared) / np.expm1(squared)  # d log cv / d log s
         return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
 
     def draw(self, rng: np.random.Generator) -> TravelLaw:
-        """Draw a law with parameters from the distribution of the estimation error."""
+        """Draw a law of the same kind from the distribution of the estimation error."""
         # a Cholesky factor is unique, whereas signs of eigenvectors, and with them draws, depend on the processor
         tiny = 1e-12 * self.covariance.diagonal().max() * np.eye(len(self.parameters))
         parameters = rng.multivariate_normal(self.parameters, self.covariance + tiny, method="cholesky")
@@ -147,7 +148,7 @@ class TravelLaw:
 def mean_minutes(
     kind: str, parameters: FloatArray, distance: FloatArray, middle: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a law's mean minutes at distances and its derivatives by the first two parameters, all of one shape."""
+    """Return mean minutes of a `TravelLaw` at distances, and derivatives by its first two parameters, same shapes."""
     first, second = parameters[:2]
     if kind == "linear":
         level, relative = np.exp(first), distance / middle - 1
@@ -173,12 +174,11 @@ def fit_law(
 ) -> TravelLaw:
     """Fit a law of travel times to K recorded drives; raise if there are fewer than 30.
 
-    ``minutes`` are recorded, from 0 to `LONGEST_MIN`, at an ``hour`` of the day, and ``start`` and ``end`` the
+    Drives have ``minutes``, from 0 to 120, and an ``hour`` of the day, both (K,); ``start`` and ``end`` are the
     resolutions (min) of the stamps. Where the station of a drive is not certain, each ``distance``, shape (E,), belongs
     to a ``drive``, 0 to K - 1, with a ``chance``; those of a drive add to one. The likelihood of a drive is then the
-    mean over its stations: taking the most likely one for the true one would overstate the spread. With
-    ``target_minutes``, shape (K,), the law is scaled so that its mean over the drives, strays included, is that of
-    these minutes.
+    mean over its stations. With ``target_minutes``, shape (K,), the law is scaled so that its mean over the drives is
+    that of these minutes.
     """
     if len(minutes) < FEWEST_DRIVES:
         raise InputError(f"a travel law needs at least {FEWEST_DRIVES} recorded drives; got {len(minutes)}.")
@@ -186,7 +186,7 @@ def fit_law(
     chance = np.ones(len(drive)) if chance is None else chance
     middle = max(float(np.median(distance)), 1e-3)
     typical = max(float(np.median(minutes)), end / 2)
-    longest = max(float(minutes.max()), FAR * typical)
+    longest = max(float(minutes.max()), LONGEST_WRONG * typical)
     drives = _Drives(minutes, distance, hour, start, end, drive, chance, middle)
     wrong, at_once = np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
@@ -200,7 +200,7 @@ def fit_law(
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
 
     def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray, freedom: float = 2.0) -> Any:
-        return maximise(drives.likelihood(kind, hours, other, freedom), first, bounds[kind])
+        return maximise_likelihood(drives.likelihood(kind, hours, other, freedom), first, bounds[kind])
 
     other = np.column_stack([wrong, at_once])
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
@@ -237,7 +237,7 @@ def fit_law(
 
 
 class _Drives(NamedTuple):
-    """The drives to which a law is fitted, as arguments of `fit_law`; ``middle`` is the median of the distances."""
+    """The K drives to which a law is fitted, as arguments of `fit_law`; ``middle`` is the median of the distances."""
 
     minutes: FloatArray
     distance: FloatArray
@@ -253,7 +253,11 @@ class _Drives(NamedTuple):
         return np.bincount(self.drive, self.chance * values, len(self.minutes)).astype(float)
 
     def likelihood(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
-        """Return a law's log-density function; ``other``, (K, n), are densities of drives that do not follow it."""
+        """Return the log-density function of the parameters of a ``kind`` of law, with log factors of ``hours``, (24,).
+
+        ``other``, (K, n), are the densities of n sorts of drives that do not follow the law. Adding ``freedom`` times
+        the logarithm of s restricts the likelihood.
+        """
         factor, (n, n_others) = np.exp(hours[self.hour[self.drive]]), other.shape
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -280,8 +284,8 @@ class _Drives(NamedTuple):
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
-    ``level``, (K,), is the derivative of each drive's log density by the log mean. Effects are estimated by one Newton
-    step and shrunk by empirical Bayes. All are 0 if the log likelihood gains less than `GAIN_FOR_HOURS`.
+    ``level``, (K,), is the derivative of each drive's log density by the log mean. Factors are estimated by a Newton
+    step from ``hours``, (24,), and shrunk by empirical Bayes; all are 0 if they improve the likelihood too little.
     """
     information = np.bincount(hour, level**2, 24)
     observed = information > 0

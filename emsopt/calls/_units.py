@@ -4,10 +4,9 @@ Homes are given, follow from a column of stations or from numbers in names, or a
 
 **Inference.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
-all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations amid
-many calls, which would otherwise attract their neighbours' units. A fixed 5 % of the calls are assumed to be answered
-from elsewhere. With these probabilities every station has a likelihood for every unit; the line and ρ are estimated
-from the most likely stations in turn. A unit has a known home if that station has a probability above 95 %.
+all calls with probabilities :math:`\rho^r / \sum \rho^r`, where the sum over all calls keeps stations amid many calls
+from attracting their neighbours' units. A fixed 5 % of the calls are assumed to be answered from elsewhere. The line
+and ρ are estimated from the most likely stations in turn. Homes with a probability above 95 % count as known.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from .log import CallLog
 
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
-REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
+N_REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
 LEAST_NUMBERED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
 LEAST_PROBABILITY = 0.95
 SHARE_ELSEWHERE = 0.05
 FEWEST_DRIVES = 5  # drives of a unit whose home is inferred: fewer fit several stations
-PASSES = 4
+PASSES = 4  # of estimating homes, ρ and the line in turn
 LEAST_COVERED = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
 LEAST_OF_MEDIAN = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 
@@ -48,7 +47,11 @@ def home_of_calls(
     reach: FloatArray,
     travelled: FloatArray,
 ) -> tuple[IntArray | None, dict[str, str], str]:
-    """Return the home of each call's unit, (K,), -1 if unknown (None if all), the homes of units, and their source."""
+    """Return the station of each call's unit, the names of the homes of units, and `Fit.homes_from`.
+
+    Stations are indices, (K,), -1 if unknown; None if all are unknown. ``reach`` are the distances of the calls from
+    the stations, (K, N), and ``travelled`` the minutes of the drives, (K,).
+    """
     names = stations["name"].tolist()
     code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
     units, named = list(map(str, found)), code >= 0
@@ -58,13 +61,13 @@ def home_of_calls(
         place = {name.casefold(): k for k, name in enumerate(names)}
         home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
         if (home >= 0).mean() > 0.5:
-            return (
-                home,
-                _name_homes(units, _main_station(code, home, (len(units), len(names))), names),
-                "station column",
-            )
+            known = (code >= 0) & (home >= 0)
+            answered = np.zeros((len(units), len(names)))
+            np.add.at(answered, (code[known], home[known]), 1)
+            most_often = np.where(answered.any(axis=1), answered.argmax(axis=1), -1)
+            return home, _name_homes(units, most_often, names), "station column"
     if homes is not None:
-        index, source = homes_given(homes, units, names, code[named]), "given"
+        index, source = homes_by_mapping(homes, units, names, code[named]), "given"
     elif (numbered := homes_by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
@@ -76,21 +79,10 @@ def home_of_calls(
     return np.where(named, index[code], -1), _name_homes(units, index, names), source
 
 
-def _main_station(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
-    """Return the station from which each unit answered most calls, shape (U,), -1 for units without one."""
-    both = (code >= 0) & (home >= 0)
-    table = np.zeros(shape)
-    np.add.at(table, (code[both], home[both]), 1)
-    return np.where(table.any(axis=1), table.argmax(axis=1), -1)
-
-
 def deployment_of(
     homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
 ) -> IntArray:
-    """Return the station of each unit that answers calls regularly, shape (p,).
-
-    Without known homes, one unit is assumed at each station or, with a column of stations, at those that answer calls.
-    """
+    """Return the station of each unit that answers calls regularly, (p,); without known homes, one per station."""
     if not homes:
         if home is None:
             return np.arange(len(stations))
@@ -101,17 +93,16 @@ def deployment_of(
 
 
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
-    """Return the units with known ``homes`` that answer calls regularly, at least 5 % as many as the median unit."""
+    """Return the units with known ``homes`` that answer at least 5 % as many calls as the median one of them."""
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
     return counts.index[counts >= LEAST_OF_MEDIAN * counts.median()].tolist()
 
 
-def homes_given(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
-    """Return the index of each unit's station by ``homes``, -1 for units that it lacks, shape (U,).
-
-    ``code`` is the unit of each call, (K,). Raise if less than half of the calls have a unit with a home.
-    """
+def homes_by_mapping(
+    homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray
+) -> IntArray:
+    """Return each unit's station by ``homes``, (U,), -1 if missing; raise if most calls, by ``code``, lack one."""
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
     place = {name: k for k, name in enumerate(stations)}
@@ -131,10 +122,10 @@ def homes_given(homes: Mapping[str, str], units: Sequence[str], stations: Sequen
 
 
 def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
-    """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
+    """Return the index of the station whose number each unit has, as E14 has that of Station 14, else -1, shape (U,).
 
-    Others get -1. Return None if stations lack distinct numbers, or if units with such a station have fewer than 60 %
-    of the ``calls``, which are counts by unit, (U,).
+    Return None if stations lack distinct numbers, or if units with such a station answer fewer than 60 % of the
+    ``calls``, which are counts by unit, (U,).
     """
 
     def number(name: str) -> str | None:
@@ -150,7 +141,7 @@ def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[st
 
 
 def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
-    """Return the index of the most likely station of each unit, -1 if its probability is at most 95 %, shape (U,).
+    """Return the index of the most likely home of each unit, -1 if its probability is at most 95 %, shape (n_units,).
 
     Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
     """
@@ -166,11 +157,11 @@ def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))
         certain = frequent & (top.max(axis=1) / top.sum(axis=1) > LEAST_PROBABILITY)
-        of_sure = certain[unit]
-        if not of_sure.any():
+        of_certain = certain[unit]
+        if not of_certain.any():
             break
         home, its_rank = best[unit], rank[rows, best[unit]]
-        near = of_sure & (its_rank < 5)
+        near = of_certain & (its_rank < 5)
         rho = float(np.clip(its_rank[near].mean() / (1 + its_rank[near].mean()), 0.05, 0.9))
         line = np.polyfit(distance[rows, home][near], minutes[near], 1)
         expected = np.log(np.maximum(np.polyval(line, distance), 0.5))
@@ -182,7 +173,7 @@ def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_
 
 
 def _name_homes(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
-    """Map each unit with a known station to its name; ``index`` is the station of each unit, -1 if unknown."""
+    """Return the names of the stations of units by unit; ``index`` is each unit's station, -1 if unknown, (U,)."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
@@ -193,7 +184,7 @@ def stations_of(homes: Mapping[str, str], stations: pd.DataFrame, log: CallLog) 
 
 
 def has_unit(log: CallLog) -> BoolArray:
-    """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
+    """Return whether each call has a stamp, a unit, or a number of units sent above 0, shape (K,)."""
     details = log.details
     signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
     if "units_sent" in details:
@@ -204,15 +195,8 @@ def has_unit(log: CallLog) -> BoolArray:
     return np.any(signs, axis=0)
 
 
-def units_sent(log: CallLog) -> IntArray:
-    """Return the number of units sent to each call, at least 1; 1 where unknown, shape (K,)."""
-    if "units_sent" not in log.details:
-        return np.ones(len(log), np.int64)
-    return np.maximum(np.nan_to_num(log.details["units_sent"].to_numpy(float), nan=1.0), 1).astype(np.int64)
-
-
 def dispatch_times(log: CallLog) -> Times:
-    """Return when units were dispatched to the calls; the time of the call where that is unknown, shape (K,)."""
+    """Return the times of dispatch, or of the calls where these are unknown, shape (K,)."""
     if "dispatched" not in log.details:
         return log.times
     dispatched = log.details["dispatched"].to_numpy("datetime64[s]")
@@ -226,10 +210,7 @@ def busy_minutes(log: CallLog) -> FloatArray:
 
 
 def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
-    """Shorten the service times of rows that are no calls: each ends before its unit's next call or row begins.
-
-    A row that begins within a longer one lasts until the end of that.
-    """
+    """Return ``rows`` that are no calls with service times cut where their unit's next row or call begins."""
     minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
     start, calls = ((times - when.min()).astype("timedelta64[s]").astype(float) / 60 for times in (when, called))
     for unit, of_unit in rows.details.groupby("unit").indices.items() if "unit" in rows.details else ():
@@ -241,7 +222,7 @@ def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
 
 
 def busy_by_hour(rows: CallLog) -> FloatArray:
-    """Return the total minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
+    """Return the minutes for which rows kept units busy by weekday and hour, added over all weeks, shape (7, 24)."""
     when, total = dispatch_times(rows), np.zeros(168)
     begin = (when - when.astype("datetime64[h]")).astype("timedelta64[s]").astype(float) / 60
     end, first = begin + busy_minutes(rows), hour_of_week(when)
@@ -250,25 +231,20 @@ def busy_by_hour(rows: CallLog) -> FloatArray:
     return total.reshape(7, 24)
 
 
-def busy_per_call(log: CallLog) -> float:
-    """Return the minutes per call for which rows that are no calls kept units busy."""
-    return 0.0 if log.occupying is None else float(busy_minutes(log.occupying).sum()) / len(log)
-
-
-def answering_stations(
+def answer_probabilities(
     when: Times, costs: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
 ) -> FloatArray:
     """Return the probability that each station has the first free unit of a deployment, by call, shape (K, N).
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
-    log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
-    free unit. ``costs``, shape (K, N), order the stations (`Dispatch.costs`), ``when`` are the times of dispatch,
-    ``busy`` the minutes that a call takes, and ``rounding`` the resolutions (min) of the stamps at its start and end.
+    log is replayed `N_REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
+    free unit. The station with the lowest of the ``costs``, (K, N), comes first; calls are dispatched at ``when`` and
+    keep a unit ``busy`` for minutes, both (K,), by stamps of two resolutions, ``rounding`` (min).
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
     closest, count = closest_first(costs, deployment), np.zeros(costs.shape)
-    for _ in range(REPLAYS):
+    for _ in range(N_REPLAYS):
         before, after = (resolution * rng.random(len(when)) for resolution in rounding)
         order = np.argsort(minutes + before)
         unit = assign_units((minutes + before)[order], closest[order], np.maximum(busy + after - before, 0)[order])
@@ -276,9 +252,9 @@ def answering_stations(
     return count / np.maximum(count.sum(axis=1, keepdims=True), 1)
 
 
-def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
-    """Return the units at ``sites``, (p,), from the closest to the furthest by ``minutes``, (K, N), shape (K, p)."""
-    return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
+def closest_first(costs: FloatArray, sites: IntArray) -> IntArray:
+    """Return the order of units at ``sites``, (p,), by the ``costs`` of sites for calls, (K, N), shape (K, p)."""
+    return np.argsort(costs[:, sites], axis=1, kind="stable").astype(np.int32)
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,7 @@
 """Assign the places of calls to atoms: square cells, or the user's own areas.
 
 **Cells** are squares of a given width (km) on a grid that depends on the stations only. With the same width, logs of
-different years of a city therefore have the same cells, and the edges of cells reveal no single call. The default width
-depends on the calls. The location of a cell is its centre, never the place of a call.
+different years therefore have the same cells, and neither edges nor centres reveal single calls.
 
 **Areas** are polygons with names, from GeoJSON; a call on a border belongs to the area listed first.
 """
@@ -26,12 +25,24 @@ WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
 MOST_CELLS_BY_DEFAULT = 400  # maximum number of cells if their width is chosen automatically
 # usual names of the property that names areas, such as those of the census in the United States
-KEYS = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
+NAME_PROPERTIES = (
+    "atom",
+    "name",
+    "district",
+    "namelsad",
+    "geoid",
+    "geoid20",
+    "geoid10",
+    "zcta5ce20",
+    "zip",
+    "id",
+    "objectid",
+)
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """M atoms and the atom of each of K points; ``note`` is a sentence that says what the atoms are."""
+    """M atoms, and the atom of each of K points; ``note`` is a sentence on what the atoms are."""
 
     names: list[str]
     locations: FloatArray  # (M, 2), degrees
@@ -42,13 +53,15 @@ class Atoms(NamedTuple):
 
 
 def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
-    """Assign points, shape (K, 2), to square cells; only cells with at least one point become atoms.
+    """Assign points, (K, 2), longitudes and latitudes, to square cells; only cells with points become atoms.
 
     A corner of the grid lies at the middle of the stations: the medians of their longitudes and latitudes, rounded to
     0.01 degrees. Atoms are named by the km from there to their centre: "1.5N 2E". The default ``width_km`` is the
     smallest in `WIDTHS_KM` that gives at most 400 cells. Raise if there are over 5,000, or the width is below 0.05.
     """
-    offsets, middle, stretch = _offsets(points, stations)
+    middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
+    stretch = KM_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
+    offsets = KM_PER_DEGREE * _points.project(points, middle)
     if width_km is None:
         fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
         width_km = float(next(fitting, WIDTHS_KM[-1]))
@@ -71,15 +84,8 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     )
 
 
-def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return points in km from the middle of the stations, (K, 2), the middle in degrees and km per degree, (2,)."""
-    middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
-    stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
-    return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
-
-
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the south-western corners of cells with points, (n, 2), in widths, and the cell of each point, (K,)."""
+    """Return the south-western corners of cells with points, (n, 2), in cell widths, and the points' cells, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
@@ -108,17 +114,14 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
-    outlines = geography.read_outlines(file, KEYS if key is None else (key,), crs=crs)
+    outlines = geography.read_outlines(file, NAME_PROPERTIES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     return outlines
 
 
-def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Assign points, shape (K, 2), to areas from `read_areas`. All areas become atoms, located at a point inside them.
-
-    Raise if a polygon crosses itself, or no point lies in any area.
-    """
+def assign_to_areas(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
+    """Assign points, (K, 2), to areas from `read_areas`, which all become atoms; raise if none has a point."""
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")
     names = list(areas)

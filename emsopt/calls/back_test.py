@@ -1,13 +1,12 @@
 """Compare the responses by a calibrated model with those of a later log.
 
 The later calls are replayed (`emsopt.calls.replaying`) many times, each time with parameters drawn from the errors of
-the fit. The model's response times are rounded as the log's stamps are. The mean over the draws is the modelled value,
-and 90 % of the draws lie between ``low`` and ``high``: with a correct model, the recorded value lies there nine times
+the fit, and the response times are rounded as the log's stamps are. The modelled value is the mean over the draws. With
+a correct model, recorded values lie between the 5 % and 95 % quantiles of the draws, ``low`` and ``high``, nine times
 in ten. These intervals do not count that calls of a day, a unit or a street are alike for reasons outside the model.
 
 The response is the time from dispatch to the first unit on scene. Late means more recorded minutes than the threshold:
-with stamps of whole minutes, 9 or more for 8. `Evaluation.late_fraction` counts 8 exact minutes or more and is higher.
-Quantiles of times in whole minutes are interpolated: k minutes stand for all from k - 1/2 to k + 1/2.
+with stamps of whole minutes, 9 or more for 8 (`emsopt.calls.recorded`).
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from ..errors._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page
+from ._points import project
 from ._times import hour_of_week
 from ._units import busy_minutes, dispatch_times, regular_units
 from .calibration import Fit, calibrate, distances
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..roads import RoadNetwork
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
-DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
+DEFAULT_DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000  # calls times draws, to save memory
 FEWEST_CALLS = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
 LEAST_LEAD, LEAST_EXPLAINED = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all
 N_SAMPLES = 200_000  # responses drawn from the hypercube model, so many that their own error does not matter
@@ -67,15 +67,13 @@ class BackTest:
     left_out : mapping of str to int
         Number of calls that were replayed but not compared, by reason.
     uses : DataFrame
-        Whether the model that plans use is ``usable`` (bool) for ``mean``, ``percentile_90``, ``threshold``, ``fleet``,
-        ``moves``, ``zones`` and ``workload``, and ``why`` (a sentence); `emsopt.calls.uses` has the rules. Nothing is
-        usable on days that the fit was made from.
+        Whether the model is ``usable`` for each use, and ``why``, a sentence, by the rules of `emsopt.calls.uses`;
+        nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
-    dispatch_test : str
-        Sentence on the rule of dispatch that the calls follow.
-    followed_rule : str
-        That rule, if it is surely not the one of the fit; else empty.
+    dispatch_test, followed_rule : str
+        Sentence on the rule of dispatch that the calls follow; and that rule if it is surely not that of the fit, else
+        empty.
     """
 
     overall: pd.DataFrame
@@ -94,24 +92,24 @@ class BackTest:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high`` and two more.
 
-        ``city_model`` is the value of the hypercube model of `Fit.city`, with the log's demand instead of the later
-        calls. ``as_before`` is what the calls of the fit recorded: the forecast that nothing changes.
+        ``city_model`` is the value of the hypercube model of `Fit.city`, with the demand of the calls of the fit, and
+        ``as_before`` what these calls recorded.
         """
         return self.overall.copy()
 
     def usable(self, use: str) -> bool:
-        """Return whether the model may be used for a decision; ``use`` is a row of ``uses``, such as "moves"."""
+        """Return whether plans may rely on the model for a ``use``, a row of ``uses`` such as "moves"."""
         return bool(self.uses.loc[_validate.choice(use, "use", self.uses.index.tolist()), "usable"])
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """One sentence per row of ``uses``."""
+        """Sentences, one per row of ``uses``, that say whether the model is usable, and why."""
         rows = self.uses.itertuples()
         return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Sentences that name zones and stations outside their intervals, and ``dispatch_test``."""
+        """Sentences that name the zones and stations outside their intervals; the last is ``dispatch_test``."""
         said = []
         for what, off in (("Zones", deviations(self.by_zone)), ("Stations", deviations(self.by_station))):
             for side, names in (("above", off.index[off > 0]), ("below", off.index[off < 0])):
@@ -120,12 +118,12 @@ class BackTest:
 
     @property
     def html(self) -> str:
-        """The report as one self-contained page."""
+        """The report as a self-contained HTML page."""
         return _page.document("Back-test", _page.STYLE, self.body)
 
     @property
     def body(self) -> str:
-        """The body of the page, as HTML."""
+        """The report as HTML for the body of a page."""
         figures = (
             _page.dot_plot(self.distribution, "Share of calls by minutes of response", ""),
             _page.dot_plot(self.by_hour, "Mean response by hour of the day", "min"),
@@ -179,12 +177,12 @@ def back_test(
     threshold : float
         Minutes beyond which a response is late.
     cell_km : float, optional
-        Width of the cells of the model that ``uses`` judges. Default: half of that of `Fit.demand`, as distances to the
-        middle of wide cells overstate the response.
+        Width of the cells of `Fit.city`, which ``uses`` judges. Default: half of that of `Fit.demand`, as distances to
+        the middle of wide cells overstate the response.
     draws : int, optional
         Number of replays, at least 40. Default: 200, fewer for more than 100,000 calls.
     times : mapping, optional
-        Options of `Fit.city`, such as ``turnout_times``, that replace calibrated times in that model.
+        Options of `Fit.city`, such as ``turnout_times``, that replace calibrated times there.
     rng : numpy.random.Generator or seed
         Fixed by default, so that a report can be repeated.
 
@@ -203,7 +201,7 @@ def back_test(
     sites = check_deployment(fit, deployment)
     limits = sorted({*THRESHOLDS, _validate.positive_number(threshold, "threshold", "min")})
     if draws is None:
-        draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
+        draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DEFAULT_DRAWS))
     draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
     replays = replay(fit, log, sites, draws=draws, rng=rng)
     log = replays.calls
@@ -242,8 +240,9 @@ def back_test(
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _group_means(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
     by_zone = _group_means(recorded, rounded, zone, names)
-    flat = np.array([np.cos(np.radians(atoms[:, 1].mean())), 1])
-    at = evaluation.atom_response[cKDTree(atoms * flat).query(log.locations * flat)[1]]
+    middle = atoms[0, 0], atoms[:, 1].mean()
+    nearest_atom = cKDTree(project(atoms, middle)).query(project(log.locations, middle))[1]
+    at = evaluation.atom_response[nearest_atom]
     by_zone["city_model"] = pd.Series(at[known]).groupby(np.array(names)[zone[known]]).mean()
     busy_share = np.nan if answered is None else recorded_busy[used] / units
     by_station = _summarise_draws(busy_share, pd.DataFrame(modelled_busy, columns=[names[k] for k in used]))
@@ -278,9 +277,9 @@ def calibrate_and_test(
     dispatch: str = "nearest",
     **options: Any,
 ) -> tuple[Fit, BackTest]:
-    """Calibrate with the calls before ``cut`` and back-test with the later ones; raise if there are none.
+    """Calibrate with the calls before ``cut`` and back-test with the later ones; raise if there are none of either.
 
-    ``today``, the station of each unit, is used if earlier calls do not show it; ``options`` are those of `back_test`.
+    ``today`` is the deployment, as for `replay`, if no unit has a known home; ``options`` are those of `back_test`.
     """
     first, last = calls.times[[0, -1]]
     past = calibrate(calls.between(first, cut), stations, homes, roads, dispatch)
@@ -289,13 +288,13 @@ def calibrate_and_test(
 
 
 def _summarise_draws(recorded: Any, drawn: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per column of ``drawn``: recorded, mean over the draws, and their 5 % and 95 % quantiles."""
+    """Return a row per column of ``drawn``, with a row per draw: recorded value, mean, and 5 % and 95 % quantiles."""
     low, high = drawn.quantile(0.05), drawn.quantile(0.95)
     return pd.DataFrame({"recorded": recorded, "modelled": drawn.mean(), "low": low, "high": high})
 
 
 def _round_to_stamps(minutes: FloatArray, exact: Sequence[float], rng: np.random.Generator) -> FloatArray:
-    """Return ``minutes`` as stamps with resolutions ``exact`` (min) of start and end would record them, same shape."""
+    """Return ``minutes`` as recorded by stamps whose start and end have the resolutions ``exact`` (min), same shape."""
     start, end = exact
     begun = start * rng.random(minutes.shape)
     if start == end:
@@ -304,7 +303,7 @@ def _round_to_stamps(minutes: FloatArray, exact: Sequence[float], rng: np.random
 
 
 def _group_means(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
-    """Return mean responses (min), as `_summarise_draws`, of groups with at least `FEWEST_CALLS` recorded calls."""
+    """Return mean responses (min), as `_summarise_draws`, by ``group`` of the calls, (K,), if it has 5 or more."""
     n = len(names)
 
     def means(minutes: FloatArray) -> FloatArray:
@@ -319,7 +318,7 @@ def _group_means(recorded: FloatArray, drawn: FloatArray, group: IntArray, names
 
 
 def _shares_by_minute(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
-    """Return the shares of responses by whole minutes, as `_summarise_draws`; the last row has all longer ones."""
+    """Return the shares of responses by rounded minutes, as `_summarise_draws`; the last row has the longest 0.5 %."""
     last = int(np.ceil(np.quantile(recorded, 0.995)))
 
     def shares(minutes: FloatArray) -> FloatArray:
@@ -333,7 +332,7 @@ def _shares_by_minute(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
 
 
 def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
-    """Return the mean number of busy units and the number of calls by station, (N,); None without known homes."""
+    """Return the mean number of busy units and of calls by station, (n,); zeros and None without known homes."""
     if not fit.homes or "unit" not in log.details or log.service_min is None:
         return np.zeros(n), None
     home, minutes = fit.home_of(log), busy_minutes(log)
@@ -352,7 +351,7 @@ def _length_minutes(log: CallLog) -> float:
 def _city_model(
     fit: Fit, sites: IntArray, cell_km: float | None, times: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[FloatArray, Evaluation, FloatArray]:
-    """Return the locations of the city's atoms, (M, 2), its evaluation, and responses (min) drawn from it, (S,)."""
+    """Return the places of the atoms of `Fit.city`, (M, 2), its evaluation, and responses (min) drawn from it, (S,)."""
     demand = fit.demand(cell_km=cell_km)
     if cell_km is None and demand.cell_km is not None:
         demand = fit.demand(cell_km=demand.cell_km / 2)
@@ -366,10 +365,10 @@ def _city_model(
 
 
 def find_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
-    """Return a sentence on the rule of dispatch that a later log follows, and the rule if it surely differs.
+    """Return a sentence on the rule of dispatch that a log follows, and the rule if it surely is not that of the fit.
 
-    ``reach`` is the distance or time from stations to calls, shape (K, N). A rule explains a call if its first station
-    with a free unit answered. The log follows the simplest rule that no other surely beats by `LEAST_LEAD` of all.
+    ``reach`` is the distance or time from stations to calls, (K, N). A rule explains a call if its first station with a
+    free unit answered. The log follows the simplest rule that no other surely beats by 5 % of the calls.
     """
     home = fit.home_of(log)
     known = home >= 0
@@ -385,19 +384,19 @@ def find_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
                 found = dispatch_of(rule, fit.calls, fit.stations, fit.home_of(fit.calls), fit.homes)
             first = np.where(free, found.costs(log.locations, reach.T).T, np.inf).argmin(axis=1)
             own[rule] = (first == home)[known]
-            said.append(f"{found.text} {own[rule].mean():.0%}")
+            said.append(f"{found.first_choice} {own[rule].mean():.0%}")
     text = f"Of {known.sum():,} calls, the first of these with a free unit answered: {', '.join(said)}."
     followed_rule = _simplest_rule(own)
     if followed_rule is None:
         return f"{text} It cannot be told which of them the record follows.", ""
-    more, chance = _lead(own[followed_rule], own[fit.dispatch.rule])
+    more, chance = _share_difference(own[followed_rule], own[fit.dispatch.rule])
     return f"{text} The record follows {followed_rule!r}.", followed_rule if more > max(chance, LEAST_LEAD) else ""
 
 
 def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
-    """Return the first rule that surely no other beats by `LEAST_LEAD` of the calls; None if there is no such rule."""
+    """Return the first rule that surely no other beats by 5 % of the calls, by masks of calls explained, or None."""
     for rule, own in explained.items():
-        leads = [_lead(other, own) for name, other in explained.items() if name != rule]
+        leads = [_share_difference(other, own) for name, other in explained.items() if name != rule]
         if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED:
             return rule
         if not any(more > max(chance, LEAST_LEAD) for more, chance in leads):
@@ -405,6 +404,6 @@ def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
     return None
 
 
-def _lead(one: BoolArray, other: BoolArray) -> tuple[float, float]:
-    """Return the difference between the shares of calls that two rules explain, and half its 90 % interval."""
+def _share_difference(one: BoolArray, other: BoolArray) -> tuple[float, float]:
+    """Return the difference between the means of two masks, (K,), and half the width of its 90 % interval."""
     return one.mean() - other.mean(), float(Z90 * np.sqrt((one != other).sum())) / len(one)

@@ -11,17 +11,15 @@ response               ``dispatched`` to ``on_scene``      not estimated: it is 
 =====================  ==================================  =========================================================
 
 **Two laws of travel.** The *law of a drive* gives the minutes that a unit takes from its home station. The *law of an
-answer* gives the minutes of travel that callers wait if the home of the free unit that the rule of dispatch sends
-(`emsopt.calls.dispatch`) is at this distance. They differ where other units answer or units start elsewhere. Models
-that send units by the rule need the second law: `Fit.city` uses it. It is fitted to the distances of the units that the
-rule would have sent to the calls of the log, so that the modelled mean is the recorded one.
+answer* gives the minutes of travel that callers wait if the rule of dispatch (`emsopt.calls.dispatch`) sends a unit
+whose home is at this distance. They differ where other units answer or units start elsewhere. The second law is fitted
+to the units that the rule would have sent to the calls of the log, so that the mean of a model that sends units by the
+rule, such as `Fit.city`, is the recorded one.
 
-**Rounding and wrong stamps.** Likelihoods allow for the rounding of stamps (`emsopt.calls.recorded`) and a share of
-wrong records. Durations that are negative or absurdly long are left out and counted.
-
-Intervals are of 90 %, from the robust covariance of the estimates. They do not count that a unit's times are alike for
-reasons that distance does not explain. In 500 synthetic logs they held the truth in 88 to 92 %, and the variation of
-travel in 82 % of the logs without units (`benchmarks/RESULTS.md`).
+Likelihoods allow for the rounding of stamps (`emsopt.calls.recorded`) and a share of wrong records. Durations that are
+negative or absurdly long are left out and counted. Intervals of 90 % held the truth in 88 to 92 % of 500 synthetic
+logs, and the variation of travel in 82 % of those without units (`benchmarks/RESULTS.md`); they do not count that a
+unit's times are alike for reasons that distance does not explain.
 """
 
 from __future__ import annotations
@@ -41,11 +39,11 @@ from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
 from . import _travel_calibration, _units
 from ._times import hour_of_week
 from ._travel_calibration import TravelLaw, fit_law
-from .demand import REACH_KM, Demand, aggregate_calls, within_reach
+from .demand import NO_CALLS, REACH_KM, Demand, aggregate_calls, within_reach
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import week_mask
-from .recorded import FEWEST_DURATIONS, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
+from .recorded import FEWEST_DURATIONS, ONE_SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
 
 if TYPE_CHECKING:
     from ..roads import RoadNetwork
@@ -58,12 +56,11 @@ DURATIONS = {  # from, to
     "travel": ("en_route", "on_scene"),
     "service": ("dispatched", "cleared"),
 }
-# a shorter drive after so many median turnouts: the departure was recorded on arrival
-SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0
+SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after 3 median turnouts: departure recorded on arrival
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND = 1 / 60  # min
-BATCH = 4000  # calls at a time whose distances to all stations are computed, to save memory
+BATCH_SIZE = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,29 +72,28 @@ class Fit:
     stations : DataFrame
         As `read_stations` returns it, with names.
     calls : CallLog
-        Calls to which a unit was sent. A pickle holds these single calls, with places and times.
+        Calls to which a unit was sent. A pickle contains them, with places and times.
     call_handling, turnout, service : Duration or None
-        None if the log has no such stamps. ``turnout.groups`` has the means by day and by night; with fewer than 10
-        calls by day or by night, that of all.
+        None if the log has no such stamps. ``turnout.groups`` has the means by day and by night.
     law, answer_law : TravelLaw
-        Laws of a drive and of an answer, as the module's docstring defines them. Distances are km as the crow flies, or
-        minutes at free flow on ``roads``.
+        Laws of a drive and of an answer (`emsopt.calls.calibration`), over km as the crow flies, or minutes at free
+        flow on ``roads``.
     homes : mapping of str to str
         Station of each unit, where known.
     homes_from : str
         "given", "station column", "numbers", "log" or "unknown".
     deployment : ndarray of int, shape (p,)
-        Station of each unit that the log shows: today's deployment. Where homes are unknown, one unit per station.
+        Station of each unit that answers calls regularly; where homes are unknown, one unit per station.
     units_per_call : float
         Mean number of units sent to a call.
     drives : DataFrame
-        ``call`` (its position in ``calls``), ``station``, ``distance`` and ``minutes`` of the recorded drives of units
-        with known homes; where no home is known, the station is the one whose unit most likely answered.
+        ``call`` (its position in ``calls``), ``station`` (its index), ``distance`` and ``minutes`` of recorded drives
+        of units with known homes; if no home is known, from the stations that most likely answered.
     left_out : mapping of str to int
-        Number of records left out, by reason.
+        Number of calls or durations left out, by reason.
     roads : RoadNetwork or None
     dispatch : Dispatch
-        Which station is sent first.
+        Rule by which stations send units.
     """
 
     stations: pd.DataFrame
@@ -135,7 +131,7 @@ class Fit:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "low", "high", "calls"])
 
     def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
-        """Return the mean minutes of a drive over ``km`` as the crow flies; raise if the law is one of road minutes."""
+        """Return the mean minutes of drives over ``km`` as the crow flies, same shape; raise if there are roads."""
         if self.roads is not None:
             raise InputError("this law converts minutes on roads, not km. Use `fit.city` or `fit.law.mean(minutes)`.")
         distance = _validate.floats(km, "km", "km")
@@ -145,7 +141,7 @@ class Fit:
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return km, or minutes at free flow on ``roads``, from stations to places, (M, 2) lon, lat, shape (N, M)."""
+        """Return km, or minutes at free flow on ``roads``, from stations to places, (M, 2) degrees, shape (N, M)."""
         return distances(self.stations, places, self.roads).T
 
     def home_of(self, calls: CallLog) -> IntArray:
@@ -166,16 +162,14 @@ class Fit:
         areas: Source | None = None,
         **options: Any,
     ) -> City:
-        """Return the city with the log's demand and the calibrated times.
+        """Return the city with the log's demand and the calibrated times and rule of dispatch.
 
         Parameters
         ----------
         hours, weekdays : sequence, optional
             Hours of the day (0 to 23) and weekdays ("Mon" or 0 to "Sun" or 6) that count. Default: all.
         demand : Demand, optional
-            Result of `Fit.demand`, to save computing it again.
-        cell_km, areas : optional
-            As for `aggregate_calls`, if ``demand`` is not given.
+            Result of `Fit.demand`. Default: computed, with ``cell_km`` or ``areas`` as for `aggregate_calls`.
         **options
             As for `Demand.city`. Options for times, ``travel_cv`` and ``turnout_cv`` replace calibrated values.
             ``turnout_times`` and ``service_times`` are needed if the log has no stamps for them.
@@ -191,7 +185,7 @@ class Fit:
         chosen = week_mask(hours, weekdays)
         weights = demand.counts.sum(axis=0)[chosen]
         if not weights.any():
-            raise InputError("there are no calls in these hours. Choose others.")
+            raise InputError(NO_CALLS)
         hour = np.broadcast_to(np.arange(24), (7, 24))[chosen]
         factors = self.answer_law.hour_factors[hour]
         factor = np.average(factors, weights=weights)
@@ -199,7 +193,7 @@ class Fit:
         notes = ""
         if not {"travel_times", "speed_kmh", "roads"} & options.keys():
             options["travel_times"] = self.answer_law.mean(reach) * factor
-            law = f"{self.answer_law.drives:,} recorded drives, {self.answer_law.formula(self._distance)}"
+            law = f"{self.answer_law.drives:,} recorded drives, {self.answer_law.formula(self._distance_unit)}"
             notes = f" Travel times: calibrated from {law}."
         stations = demand.stations
         for name, column, duration in (
@@ -216,27 +210,27 @@ class Fit:
         return self.dispatch.apply_to(city.replace(notes=city.notes + notes), demand.locations)
 
     def turnout_minutes(self, hour: IntArray) -> FloatArray:
-        """Return the mean turnout (min) at hours of the day, same shape; 0 if it was not calibrated."""
+        """Return the mean turnout (min) at each ``hour`` of the day, 0 to 23, same shape; 0 if unknown."""
         if self.turnout is None:
             return np.zeros(np.shape(hour))
         day, night = self.turnout.groups
         return np.where(NIGHT[hour], night.value, day.value)
 
     def draw(self, rng: np.random.Generator) -> Fit:
-        """Draw a fit with durations and laws from the distribution of their estimation errors; the calls stay."""
+        """Draw a fit of the same calls, with durations and laws from the distribution of their estimation errors."""
         durations = ("call_handling", "turnout", "service")
         drawn = {name: d.draw(rng) for name in durations if (d := getattr(self, name)) is not None}
         return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
 
     @property
-    def _distance(self) -> str:
+    def _distance_unit(self) -> str:
         return "km" if self.roads is None else "minute at free flow"
 
     def __repr__(self) -> str:
         parts = [
             f"{self.law.drives:,} drives",
             "" if self.turnout is None else f"turnout {self.turnout.mean.value:.2g} min",
-            f"travel {self.law.formula(self._distance)}",
+            f"travel {self.law.formula(self._distance_unit)}",
             f"cv {self.law.cv.value:.2g}",
             "" if self.service is None else f"service {self.service.mean.value:.3g} min",
         ]
@@ -262,8 +256,7 @@ def calibrate(
     stations : DataFrame, or whatever `read_stations` takes
     homes : mapping of str to str, optional
         Name of the home station of each unit. Default: the log's column ``station``; or the stations whose numbers the
-        units have, as E14 has that of Station 14; or the stations that the calls make most likely. Without units, each
-        station has one, and the closest free one answers.
+        units have, as E14 has that of Station 14; or the stations that the calls make most likely.
     roads : RoadNetwork, optional
         Roads with free-flow speeds. Default: distances are as the crow flies.
     dispatch : {"nearest", "first due", "agency"}
@@ -273,8 +266,7 @@ def calibrate(
     ------
     InputError
         If the log lacks the stamps, has fewer than 30 usable drives, or drives that hardly grow with distance, as where
-        stations are missing; if ``homes`` names unknown stations, or units of less than half of the calls; or if log or
-        stations lack columns that ``dispatch`` needs.
+        stations are missing; or if ``homes`` or ``dispatch`` do not fit the log and the stations.
 
     Examples
     --------
@@ -315,7 +307,7 @@ def calibrate(
         work.append((_units.dispatch_times(rows), between[at], _units.busy_minutes(rows)))
     all_when, all_costs, all_busy = map(np.concatenate, zip(*work, strict=True))
     rounding = (exact["dispatched"], released)
-    answering = _units.answering_stations(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]
+    answering = _units.answer_probabilities(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]
     at_home = answering
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
@@ -328,6 +320,7 @@ def calibrate(
     _check_speeds((law, answer_law), roads is not None)
     drives = pd.DataFrame({"call": np.flatnonzero(known), "station": home})
     drives = drives.assign(distance=reach[known, home], minutes=minutes["travel"][known])
+    sent = log.details.get("units_sent", pd.Series(1.0, log.details.index))
     far = {} if near.all() else {f"calls over {REACH_KM} km from every station": int((~near).sum())}
     return Fit(
         stations=stations,
@@ -340,7 +333,7 @@ def calibrate(
         homes=names,
         homes_from=source,
         deployment=deployment,
-        units_per_call=float(_units.units_sent(log).mean()),
+        units_per_call=float((sent.fillna(1).clip(lower=1) // 1).mean()),
         drives=drives,
         left_out=far | recorded.left_out,
         roads=roads,
@@ -348,17 +341,17 @@ def calibrate(
     )
 
 
-class _Recorded(NamedTuple):
-    """Durations recorded in a log."""
+class _Durations(NamedTuple):
+    """Durations that the stamps of K calls tell."""
 
     minutes: dict[str, FloatArray]  # by the names of `DURATIONS`, (K,), NaN if unknown or impossible
     exact: dict[str, float]  # resolutions (min) of the stamps
-    departed: FloatArray  # turnout (min), also of the calls ``at_once``
-    at_once: BoolArray  # whether the departure was recorded on arrival
-    left_out: dict[str, int]  # number of records by reason
+    departed: FloatArray  # turnout (min), (K,), also of the calls ``at_once``
+    at_once: BoolArray  # whether the departure was recorded on arrival, (K,)
+    left_out: dict[str, int]  # number of durations by reason
 
     def duration(self, name: str, group: IntArray | None = None) -> Duration | None:
-        """Estimate a kind of duration, by ``group`` if given, (K,); return None if fewer than 10 were recorded."""
+        """Estimate the duration ``name``, by ``group``, (K,), if given; return None if fewer than 10 were recorded."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
         if known.sum() < FEWEST_DURATIONS:
@@ -367,8 +360,8 @@ class _Recorded(NamedTuple):
         return fit_duration(values[known], start, end, LONGEST_MIN[name], None if group is None else group[known])
 
 
-def _read_durations(log: CallLog) -> _Recorded | None:
-    """Return the durations recorded in a log; None if nearly all departures were recorded at dispatch."""
+def _read_durations(log: CallLog) -> _Durations | None:
+    """Return the durations that a log tells; None if nearly all departures were recorded at the time of dispatch."""
     details, left_out = log.details, dict[str, int]()
     stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
     stamps["time"] = log.times
@@ -382,30 +375,30 @@ def _read_durations(log: CallLog) -> _Recorded | None:
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
     departed, travel = minutes["turnout"], minutes["travel"]
-    finest = max(exact["dispatched"], exact["en_route"], exact["on_scene"]) <= SECOND_MIN
-    at_dispatch = finest & (departed <= SECOND_MIN)
+    finest = max(exact["dispatched"], exact["en_route"], exact["on_scene"]) <= ONE_SECOND_MIN
+    at_dispatch = finest & (departed <= ONE_SECOND_MIN)
     if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
-        if (departed > SECOND_MIN).sum() < FEWEST_DURATIONS:
+        if (departed > ONE_SECOND_MIN).sum() < FEWEST_DURATIONS:
             return None
         departed[at_dispatch] = travel[at_dispatch] = np.nan
     at_once = (travel <= max(exact["en_route"], SHORT_DRIVE_MIN)) & ~np.isnan(departed)
     if at_once.any():
         at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)])
     minutes["turnout"] = np.where(at_once, np.nan, departed)
-    no_drive = finest & ~at_once & (travel <= SECOND_MIN)
+    no_drive = finest & ~at_once & (travel <= ONE_SECOND_MIN)
     left_out |= {"travel of at most a second": int(no_drive.sum())} if no_drive.any() else {}
     travel[no_drive] = np.nan
-    return _Recorded(minutes, exact, departed, at_once, left_out)
+    return _Durations(minutes, exact, departed, at_once, left_out)
 
 
 def _fit_travel(
-    recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, target: FloatArray | None = None
+    recorded: _Durations, reach: FloatArray, hour: IntArray, chances: FloatArray, target: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
     """Fit a law of travel; return it, a mask of the calls with a drive, (K,), and the likeliest station of each drive.
 
-    ``reach`` are distances and ``chances`` probabilities of the station of each call, both (K, N); ``target`` has
-    minutes, (K,), whose mean the law is to have.
+    ``reach`` are distances from the stations to the calls, ``chances`` the probabilities that the stations answered
+    them, both (K, N); the law gets the mean of the minutes ``target``, (K,), if given.
     """
     chances, travelled = np.where(np.isfinite(reach), chances, 0), recorded.minutes["travel"]
     known = ~np.isnan(travelled) & chances.any(axis=1)
@@ -431,16 +424,16 @@ def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
 
 
 def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | None) -> FloatArray:
-    """Return km as the crow flies, or minutes at free flow on roads, from stations to places, shape (K, N)."""
+    """Return km as the crow flies, or minutes at free flow on ``roads``, from N stations to K places, shape (K, N)."""
     points = stations[["lon", "lat"]].to_numpy(float)
     if roads is not None:
         return np.ascontiguousarray(roads.travel_times(points, places, off_road_km=REACH_KM).T)
-    parts = [travel.great_circle_km(places[k : k + BATCH], points) for k in range(0, len(places), BATCH)]
+    parts = [travel.great_circle_km(places[k : k + BATCH_SIZE], points) for k in range(0, len(places), BATCH_SIZE)]
     return np.concatenate(parts)
 
 
 def name_stations(stations: pd.DataFrame) -> pd.DataFrame:
-    """Return the stations with distinct names as text, "site 1" and so on if they have none."""
+    """Return a table of stations with names as text, "site 1" and so on if it has none; raise if two are alike."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))
 

@@ -29,18 +29,18 @@ FEWEST_UNREACHED, LEAST_RATIO = 30, 2  # calls without arrival, and how much fur
 
 @dataclass(frozen=True)
 class Finding:
-    """A likely mistake in the data.
+    """A likely mistake in a log or a table of stations.
 
     Attributes
     ----------
     level : {"wrong", "look"}
-        Almost certainly a mistake, or unusual, possibly for a good reason.
+        "wrong": almost certainly a mistake; "look": unusual, possibly for a good reason.
     what, text : str
         Short title, such as "swapped coordinates"; description of the mistake and advice on what to do.
     count : int
         Number of calls, stations, rows, gaps or weekdays concerned.
     rows : tuple of int
-        Rows of the file, counted from 1, that hold the first few of these; for gaps, of the last call before each.
+        The first few rows of the file concerned, counted from 1; for gaps, those of the last call before each.
     """
 
     level: str
@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The ``rows`` as text, such as "3, 8, ..."; empty if the finding names none."""
+        """The ``rows`` as text, such as "3, 8, ..."; empty without rows."""
         return ", ".join(map(str, self.rows)) + ", ..." * (0 < len(self.rows) < self.count)
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 
 
 def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if ``which``, a mask or indices, selects any calls; "N call(s) (X%) " precedes its ``text``."""
+    """Yield a finding on the calls that ``which``, a mask or indices, selects, if any; their number begins its text."""
     rows, name = sorted(log.rows[which].tolist()), "row(s)" if what.startswith("rows") else "call(s)"
     if rows:
         text = Message(f"{len(rows):,} {name} ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
@@ -146,11 +146,12 @@ def _check_rows(log: CallLog) -> Iterator[Finding]:
 
 
 def _within_reach(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
-    """Return whether each point has a valid latitude and lies within ``reach_km`` of one of the places, shape (K,)."""
+    """Return a mask, (K,), of points with a valid latitude, at most ``reach_km`` from one of the places, (N, 2)."""
     return (np.abs(points[:, 1]) <= 90) & (nearest_km(points, places) <= reach_km)
 
 
 def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> Iterator[Finding]:
+    """Find calls that are at 0, 0, swapped, of the wrong sign, or far from the places, (N, 2), in degrees."""
     far = np.flatnonzero(nearest_km(log.locations, places) > reach_km)
     unknown = (np.abs(log.locations[far]) < 0.01).all(axis=1)
     text = "are at 0, 0, which programs write for unknown places."
@@ -170,6 +171,7 @@ def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: st
 
 
 def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
+    """Find stations at ``places``, (N, 2), in degrees, that are far from all calls."""
     distance = nearest_km(places, log.locations)
     for k in np.flatnonzero(distance > FAR_STATION_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
@@ -181,10 +183,10 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
             yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
-def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
-    """Return a mask of calls without arrival, over twice as far from stations as calls with one are on average.
+def unreached_calls(log: CallLog, places: FloatArray) -> BoolArray:
+    """Return a mask, (K,), of calls without arrival that are over twice as far from stations as others on average.
 
-    It is all False unless there are 30 calls of either kind, and those without lie twice as far on average.
+    It is all False unless there are 30 calls with and without arrival, and those without are twice as far on average.
     """
     km = nearest_km(log.locations, places)
     never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
@@ -193,18 +195,19 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
     return never & (km > LEAST_RATIO * km[~never].mean())
 
 
-def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return two masks of rows that may be no calls, (K,): those with such a word, and others never reached."""
+def non_call_masks(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
+    """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached."""
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()
     if places is not None:
-        never = never_reached(log, places)
+        never = unreached_calls(log, places)
     return kind, never & ~kind
 
 
 def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
-    kind, never = other_rows(log, places)
+    """Find rows that may be no calls, as `non_call_masks`."""
+    kind, never = non_call_masks(log, places)
     said, chosen = list[str](), list[str | Argument]()
     if kind.any():
         column = {word: name for name, word in log.others}
@@ -223,6 +226,7 @@ def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding
 
 
 def _check_one_place(log: CallLog) -> Iterator[Finding]:
+    """Find rounded coordinates, and many calls at one place."""
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
         text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Use wide cells."
@@ -257,6 +261,7 @@ def _check_gaps(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_clock(log: CallLog) -> Iterator[Finding]:
+    """Find times in UTC, at midnight, or on the hour, and nights that are not quiet."""
     if log.clock == "UTC":
         text = "All times are in UTC, so hours of the day are not local. Pass `time_zone`."
         yield Finding("look", "time zone", text, len(log))
@@ -277,6 +282,7 @@ def _check_clock(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_weekdays(log: CallLog) -> Iterator[Finding]:
+    """Find weekdays without calls."""
     counts = np.bincount(log.weekdays, minlength=7)
     silent = [day for day, count in zip(WEEKDAYS, counts, strict=True) if count == 0]
     if silent and len(log) >= 50:
@@ -284,6 +290,7 @@ def _check_weekdays(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_steadiness(log: CallLog) -> Iterator[Finding]:
+    """Find trends, and days whose numbers of calls vary more than by chance."""
     days = log.times.astype("datetime64[D]").astype(np.int64)
     counts = np.bincount(days - days[0])[1:-1]  # the first and the last day may be incomplete
     if len(counts) < 28 or counts.mean() < 3:
@@ -305,6 +312,7 @@ def _check_steadiness(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_service_times(log: CallLog) -> Iterator[Finding]:
+    """Find service times that are 0, missing, in another unit or very long."""
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
     text = "have a service time of 0 or less, which is treated as unknown. Remove calls to which no unit was sent."
     yield from _flag(level, "no service time", log, log.no_service, text)
@@ -323,6 +331,7 @@ def _check_service_times(log: CallLog) -> Iterator[Finding]:
 
 
 def _check_stamps(log: CallLog) -> Iterator[Finding]:
+    """Find stamps out of order, and stamps of full minutes."""
     known = [log.details[stamp].to_numpy() for stamp in STAMPS if stamp in log.details]
     latest, backward = log.times, np.zeros(len(log), dtype=bool)
     for times in known:

@@ -27,6 +27,7 @@ REACH_KM = 50
 FEWEST_WEEKS = 4  # shorter logs are split into days
 FEWEST_PARTS = 3
 DAY = np.timedelta64(1, "D")
+NO_CALLS = "there are no calls in these hours. Choose others."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +36,7 @@ class Demand:
 
     Attributes
     ----------
-    atom_names : list of str, length M
+    atom_names : list of str, shape (M,)
     locations : ndarray, shape (M, 2)
         Longitude and latitude in degrees of each atom: the centre of a cell, or a point inside an area.
     shapes : list of dict
@@ -53,7 +54,7 @@ class Demand:
     notes : str
         Sentences on the source of the data, for readers of results.
     cell_km : float or None
-        Width of the cells; None for areas.
+        Width of the square cells; None if the atoms are areas.
     busy_min : ndarray, shape (7, 24), or None
         Minutes for which rows that are no calls kept units busy in each hour of the week.
     all_counts : ndarray of int, shape (7, 24), or None
@@ -79,18 +80,18 @@ class Demand:
         return WeeklyProfile(self.counts.sum(axis=0), self.hours)
 
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom, (M,), in hours selected as for `city`; raise if none was observed."""
+        """Return calls per hour from each atom, (M,), in selected hours of the week; raise if none was observed."""
         chosen = week_mask(hours, weekdays)
         if not self.hours[chosen].any():
             raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / self.hours[chosen].sum()
 
     def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom at each hour of the day, on some weekdays (default: all), shape (24, M).
+        """Return calls per hour by hour of the day and atom, shape (24, M), on some weekdays (default: all).
 
-        The spatial pattern of an hour is that of its calls, shrunk towards the overall pattern by an amount estimated
-        from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time observed. Raise if
-        there are no calls on these weekdays, or the log does not cover every hour of the day.
+        The pattern of an hour is that of its calls, shrunk towards the pattern of all hours (`shrinkage`). An hour
+        without calls counts as having half a call. Raise if there are no calls on these weekdays, or the log does not
+        cover every hour of the day.
         """
         days = week_mask(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)
@@ -101,7 +102,7 @@ class Demand:
                 f"from {hour}:00 to {hour + 1}:00 is. {'Give more weekdays or use' if some else 'Use'} a longer log."
             )
         if not counts.any():
-            raise InputError("there are no calls in these hours. Choose others.")
+            raise InputError(NO_CALLS)
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
         concentration = shrinkage(counts)
@@ -119,7 +120,7 @@ class Demand:
         detour: float = 1.3,
         **options: Any,
     ) -> City:
-        """Return the city with the demand of selected hours of the week.
+        """Return the city with the demand of selected hours of the week; raise if they have no calls.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class Demand:
         """
         rates = self.rates(hours, weekdays)
         if not rates.any():
-            raise InputError("there are no calls in these hours. Choose others.")
+            raise InputError(NO_CALLS)
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
         stations, minutes = self._stations_and_service_times(service_times)
@@ -155,16 +156,13 @@ class Demand:
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(self, **options: Any) -> dict[int, City]:
-        """Return the city at each hour of the day, 0 to 23, as `emsopt.planning` takes it.
-
-        ``options`` are those of `city`; every hour has its own demand (`rates_by_hour`).
-        """
+        """Return cities by hour of the day, 0 to 23, with the demand of that hour; ``options`` are those of `city`."""
         base, rates = self.city(**options), self.rates_by_hour(weekdays=options.get("weekdays"))
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
     def _stations_and_service_times(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
-        """Return the stations, and the service time (min) by ``source`` as in `city`, None if the stations have it."""
+        """Return the stations, and the service time (min) by ``service_times`` of `city`; None: of each station."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
             if all(known.values()):
@@ -201,7 +199,7 @@ def aggregate_calls(
 ) -> Demand:
     """Count the calls of a log by atom, day of the week and hour, as a `Demand`, which holds no single calls.
 
-    Raise if both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
+    Raise if no call is within reach, or there would be more than 5,000 atoms.
 
     Parameters
     ----------
@@ -228,20 +226,21 @@ def aggregate_calls(
     >>> eo.calls.aggregate_calls(*eo.datasets.practice_calls(), cell_km=2)
     <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
     """
-    return _count(**locals())[0]
+    return demand_and_atoms(**locals())[0]
 
 
-def counted_calls(calls: CallLog | Source, stations: Source, **options: Any) -> tuple[Demand, CallLog, IntArray]:
-    """Return the `Demand` of `aggregate_calls`, the calls that it counts, and the atom of each of them, shape (K,)."""
-    chosen = signature(aggregate_calls).bind(calls, stations, **options)
-    chosen.apply_defaults()
-    return _count(**chosen.arguments)
-
-
-def _count(
-    calls: Any, stations: Any, cell_km: Any, areas: Any, reach_km: float, empty_days: str, area_name: Any, crs: object
+def demand_and_atoms(
+    calls: CallLog | Source,
+    stations: Source,
+    *,
+    cell_km: float | None = None,
+    areas: Source | None = None,
+    reach_km: float = REACH_KM,
+    empty_days: str = "counted",
+    area_name: str | None = None,
+    crs: object = None,
 ) -> tuple[Demand, CallLog, IntArray]:
-    """Count calls, with all options of `aggregate_calls` given; see `counted_calls` for the result."""
+    """Return the `Demand` of `aggregate_calls`, the calls that it counts, and the atom of each of them, shape (K,)."""
     log = read_calls(calls, crs=crs)
     stations = read_stations(stations, crs=crs)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
@@ -249,12 +248,13 @@ def _count(
         raise InputError("give either `areas` or `cell_km`; both were given.")
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     near = within_reach(log.locations, places, reach_km)
+    reached = log.where(near)
     if areas is None:
-        atoms = _areas.cells(log.locations[near], places, cell_km)
+        atoms = _areas.cells(reached.locations, places, cell_km)
     else:
-        atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name, crs=crs))
+        atoms = _areas.assign_to_areas(reached.locations, _areas.read_areas(areas, key=area_name, crs=crs))
     inside = atoms.index >= 0
-    counted = log.where(near).where(inside)  # `inside` refers to the calls within reach only
+    counted = reached.where(inside)
     counts = counts_by_hour(counted, atoms.index[inside], len(atoms.names))
     minutes = counted.service_min
     left_out = {f"without {what}": n for what, n in log.left_out.items()}
@@ -305,7 +305,7 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
 
 
 def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH_KM) -> BoolArray:
-    """Return whether each call is at most ``reach_km`` from a station, shape (K,); raise if none is."""
+    """Return a mask, (K,), of ``points`` (degrees) at most ``reach_km`` from one of ``places``; raise if none is."""
     near = nearest_km(points, places) <= reach_km
     if near.any():
         return near
@@ -320,17 +320,20 @@ def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH
 
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the great-circle distance (km) from each point to the closest place, shape (K,)."""
+    """Return the great-circle distance (km) from each point, (K, 2), to the closest place, (N, 2), shape (K,)."""
     n = max(1, 2_000_000 // len(places))
     parts = [travel.great_circle_km(points[k : k + n], places).min(axis=1) for k in range(0, len(points), n)]
     return np.concatenate([np.empty(0), *parts])
 
 
 class HeldOut(NamedTuple):
-    """Numbers of calls in one part of a log, and the rates estimated from all other parts."""
+    """Calls of a part of a log, such as a week, and rates of all other parts, by hour of the day and atom, (24, M).
 
-    others: FloatArray  # (24, M), calls per hour, as by `Demand.rates_by_hour`
-    counts: FloatArray  # (24, M), calls by hour of the day and atom
+    ``counts`` are its numbers of calls, ``others`` the calls per hour of all other parts (`Demand.rates_by_hour`).
+    """
+
+    others: FloatArray
+    counts: FloatArray
 
 
 def held_out_weeks(
@@ -343,9 +346,8 @@ def held_out_weeks(
 ) -> list[HeldOut]:
     """Split a log into weeks, each with the rates estimated from all others; raise if fewer than three have calls.
 
-    Parts are in order of time and have the atoms of the whole log. Weeks have seven days from the first day of the log;
-    an incomplete last week belongs to the week before. A log of less than four weeks is split into days. Parts without
-    calls on the weekdays are left out.
+    Parts are in order of time, have the atoms of the whole log, and begin on its first weekday; an incomplete last week
+    belongs to the week before. A log of less than four weeks is split into days. Parts without calls are left out.
 
     Parameters
     ----------
@@ -363,7 +365,7 @@ def held_out_weeks(
     """
     most = _validate.whole_number(most, "most", low=FEWEST_PARTS)
     log = read_calls(calls)
-    demand, counted, atoms = counted_calls(log, stations, **options)
+    demand, counted, atoms = demand_and_atoms(log, stations, **options)
     hours = observed_hours(log.times, options.get("empty_days", "counted"))
     first = log.times[0].astype("datetime64[D]")
     days = int((log.times[-1] - first) // DAY) + 1

@@ -1,4 +1,4 @@
-"""Rules of dispatch: the order in which stations send a unit to a place.
+"""Rules of dispatch: which station sends a unit to a place, and which one if its units are busy.
 
 =============  ==================================================================================================
 rule           stations that come first
@@ -35,6 +35,7 @@ from scipy.spatial import cKDTree
 from ..errors import Argument, InputError, Message, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray
 from ._names import is_district
+from ._points import project
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 
 if TYPE_CHECKING:
@@ -57,14 +58,11 @@ class Dispatch:
     rule : {"nearest", "first due", "agency"}
     column : str
         Column of the log that names stations or agencies; empty if the order follows from the units that answered.
-    points : ndarray, shape (N, 2)
-        Longitudes and latitudes of the stations.
-    station_group : ndarray of int, shape (N,)
-        Agency of each station, -1 if unknown, or, for other rules, the station itself.
-    places : ndarray, shape (K, 2)
-        Longitudes and latitudes of the calls that determine the order.
-    call_group : ndarray of int, shape (K,)
-        Group that the column names for each call or, without a column, that answered it.
+    points, places : ndarray, shape (N, 2) and (K, 2)
+        Longitudes and latitudes of the stations, and of the calls that determine the order.
+    station_group, call_group : ndarray of int, shape (N,) and (K,)
+        By agency, the agency of each station (-1 if unknown), and the one that the column names for each call; else the
+        station itself, and the one that the column names or, without a column, that answered.
     free : ndarray of bool, shape (K, N)
         Whether each station had a free unit at the time of each call; true where that is unknown.
     """
@@ -78,16 +76,17 @@ class Dispatch:
     free: BoolArray
 
     @property
-    def text(self) -> str:
-        """The station that comes first, in words, such as "the closest station"."""
+    def first_choice(self) -> str:
+        """Text that says which station comes first, such as "the closest station"."""
         due = f"that {self.column!r} names" if self.column else "that answered most calls around that found it free"
         return {"nearest": "the closest station", "agency": f"the closest station of the agency {due}",
                 "first due": f"the station {due}"}[self.rule]  # fmt: skip
 
     def costs(self, places: FloatArray, reach: FloatArray) -> FloatArray:
-        """Return the costs by which stations are ranked for ``places``, (M, 2), as `City.preference`, shape (N, M).
+        """Return costs, shape (N, M), as `City.preference`: the station with the lowest one comes first at a place.
 
-        ``reach`` is the distance or time from stations to places, shape (N, M). Costs have its unit.
+        ``places``, (M, 2), are longitudes and latitudes; ``reach``, (N, M), is the distance or time to them from the
+        stations. Costs have its unit.
         """
         if self.rule == "nearest":
             return reach
@@ -107,20 +106,21 @@ class Dispatch:
         return np.where(shown, costs, reach)
 
     def apply_to(self, city: City, places: FloatArray) -> City:
-        """Return ``city`` with stations in the order of this rule; ``places``, (M, 2), are the locations of atoms."""
+        """Return ``city`` with its sites in the order of this rule; ``places``, (M, 2), are its atoms, in degrees."""
         if self.rule == "nearest":
             return city
-        notes = f"{city.notes} Sent first: {self.text}."
+        notes = f"{city.notes} Sent first: {self.first_choice}."
         return city.replace(preference=self.costs(places, city.response_times), notes=notes)
 
     def _nearby_calls(self, places: FloatArray) -> csr_array:
-        """Return a sparse matrix, (M, K), with 1 where a call is one of those around a place (see the module)."""
-        flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
+        """Return a sparse matrix, (M, K), with 1 where a call is one of those that tell the order at a place."""
+        middle = self.points[0, 0], self.points[:, 1].mean()
+        points, calls, places = (project(each, middle) for each in (self.points, self.places, places))
         most = min(NEAREST_BY_COLUMN if self.column else NEAREST_BY_UNITS, len(self.places))
-        apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
+        apart, near = cKDTree(calls).query(places, np.arange(1, most + 1))
         within: BoolArray = np.ones(near.shape, bool)
         if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
-            within &= apart <= cKDTree(self.points * flat).query(places * flat, [2])[0] / 2
+            within &= apart <= cKDTree(points).query(places, [2])[0] / 2
         rows = np.arange(0, near.size + 1, most)
         return csr_array((within.ravel().astype(float), near.ravel(), rows), shape=(len(places), len(self.places)))
 
@@ -133,10 +133,10 @@ def dispatch_of(
     homes: Mapping[str, str] | None = None,
     given: str = "",
 ) -> Dispatch:
-    """Return a rule of dispatch with the data of a log; raise if log or stations lack what it needs.
+    """Return a rule of dispatch with the data of a log; raise if the log or the stations lack what it needs.
 
     ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,), and ``homes`` the station
-    of each unit. ``given`` names the setting that replaces calibrated times, if any, for the error.
+    of each unit. ``given`` is the setting to leave out, for the error, if it keeps units from telling the order.
     """
     _validate.choice(rule, "dispatch", RULES)
     station_group, call_group, column = np.arange(len(stations)), np.full(len(log), -1), ""
@@ -151,31 +151,26 @@ def dispatch_of(
                 free = free_stations(log, call_group, homes, regular_units(homes, log.details), stations["name"])
     known = call_group >= 0
     if rule != "nearest" and not known.any():
-        raise _unknown_order_error(log, given)
+        said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
+        said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
+        remedy = "."
+        if {"unit", "dispatched", "on_scene"} <= set(log.details):
+            remedy = ", or give the home of each unit by `homes`."
+            remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else remedy
+        raise InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
     points = stations[["lon", "lat"]].to_numpy(float)
     return Dispatch(rule, column, points, station_group, log.locations[known], call_group[known], free[known])
 
 
-def _unknown_order_error(log: CallLog, given: str) -> InputError:
-    """Return the error for a log from which no order of stations follows, with the remedy."""
-    said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
-    said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
-    remedy = "."
-    if {"unit", "dispatched", "on_scene"} <= set(log.details):
-        told_by_units = f"leave out `{given}`, so that the units that answered tell the order"
-        remedy = f", or {told_by_units if given else 'give the home of each unit by `homes`'}."
-    return InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
-
-
 def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
-    """Return the first-due station that a column names for each call, -1 if none, shape (K,), and that column."""
+    """Return the first-due station of each call by a column, -1 if unknown, (K,), and that column; "" if none fits."""
     stated = ["station"] if AREA.search(log.taken.get("station", "")) else []
     for role in (role for role in ("first_due", *stated) if role in log.details):
         column, words = log.taken.get(role, role), log.details[role]
         district = role == "first_due" and is_district(column)  # numbers of districts may be those of anything
         if district:
             words = words.where(words.str.contains(r"[^\W\d]", na=False))
-        for form in (_fold,) if district else (_fold, _number):  # Station 4 may be written as 4, 04 or E4
+        for form in (_plain_word,) if district else (_plain_word, _number):  # Station 4 may be written as 4, 04 or E4
             places = {form(name): k for k, name in enumerate(names)}
             call_group = np.array([places.get(form(word), -1) for word in words])
             filled = log.details[role].notna()
@@ -185,15 +180,15 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
 
 
 def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray, str]:
-    """Return the agency of each station, (N,), and call, (K,), as numbers, -1 if none is known, and the column."""
+    """Return the agencies of stations, (N,), and calls, (K,), as numbers, -1 if unknown, and the column of calls."""
     tables = {"columns": (log.details, "log", "call"), "station_columns": (stations, "table of stations", "station")}
     for name, (table, which, of) in tables.items():
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
             raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
-    station_group, words = pd.factorize(stations["agency"].map(lambda word: _fold(word) or None))
+    station_group, words = pd.factorize(stations["agency"].map(lambda word: _plain_word(word) or None))
     place = {word: k for k, word in enumerate(words)}
-    call_group = np.array([place.get(_fold(word), -1) for word in log.details["agency"]])
+    call_group = np.array([place.get(_plain_word(word), -1) for word in log.details["agency"]])
     if not (call_group >= 0).any():
         got = " and ".join(_validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t, *_ in tables.values())
         one, other = (Argument(name, {"agency": ...}) for name in tables)
@@ -202,7 +197,7 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
     return station_group, call_group, log.taken.get("agency", "agency")
 
 
-def _fold(word: object) -> str:
+def _plain_word(word: object) -> str:
     """Return a name in lower case without blanks around it; empty if it is missing."""
     return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
@@ -210,16 +205,13 @@ def _fold(word: object) -> str:
 def _number(word: object) -> str:
     """Return the number in a name such as "Station 4", or the name in lower case if it has none."""
     found = NUMBER.fullmatch(str(word).strip())
-    return _fold(word) if found is None else found[1]
+    return _plain_word(word) if found is None else found[1]
 
 
 def free_stations(
     log: CallLog, home: IntArray, homes: Mapping[str, str], units: Iterable[str], names: pd.Series[Any]
 ) -> BoolArray:
-    """Return whether one of the ``units`` of each station is free when each call is dispatched, shape (K, N).
-
-    The station that answered, ``home``, -1 if unknown, counts as free.
-    """
+    """Return a mask, (K, N): whether each station has a free unit, one of ``units``, when a call is dispatched."""
     when, records = dispatch_times(log), [log] if log.occupying is None else [log, log.occupying]
     start = np.concatenate([dispatch_times(part) for part in records])
     until = start + (60 * np.concatenate([busy_minutes(part) for part in records])).astype("timedelta64[s]")

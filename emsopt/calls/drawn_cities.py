@@ -1,12 +1,11 @@
-r"""Draw cities from what a log leaves uncertain, so that decisions can be tested against chance.
+r"""Draw cities from the distribution of what a log leaves uncertain, so that decisions can be tested against chance.
 
 Three sources of error are drawn: demand (`RatePosterior`), travel (turnout, the law of travel times, and deviations of
 roads from it: `PairEffects`) and the mean service time.
 
-In all drawn cities, units are sent in the order of the estimated response times, as dispatchers know only these. If the
-order followed the drawn times, the best of many uncertain ones would be chosen, and mean responses would come out too
-low: in 80 logs of St. Paul by 0.13 to 0.17 min, instead of 0.04 min. The price is that a unit whose place in the order
-is wrong in a drawn city does harm there, and removing it may help.
+In all drawn cities, units are sent in the order of the estimated response times, as dispatchers know only these. In the
+order of the drawn times, mean responses would come out too low: in 80 logs of St. Paul by 0.13 to 0.17 min, instead of
+0.04 min. The price is that a unit whose place in the order is wrong in a drawn city does harm there.
 
 **Limits.** The roads' deviations are assumed to be normal and alike in all directions. Where detours are long and
 sudden, as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that
@@ -29,8 +28,6 @@ References
 ----------
 Chung, Y. et al. (2013). A nondegenerate penalized likelihood estimator for variance parameters in multilevel models.
 Psychometrika 78(4), 685-709.
-Gelman, A. et al. (2013). Bayesian Data Analysis, 3rd edition, chapter 3.
-Rasmussen, C. E. and Williams, C. K. I. (2006). Gaussian Processes for Machine Learning, chapters 2 and 5.
 Wilson, J. T. et al. (2021). Pathwise conditioning of Gaussian processes. Journal of Machine Learning Research 22(105).
 """
 
@@ -49,7 +46,7 @@ from ..city import travel
 from ..city.city import City
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
-from .demand import Demand, aggregate_calls, counted_calls
+from .demand import Demand, aggregate_calls, demand_and_atoms
 from .profile import observed_hours, week_mask
 from .recorded import resolution
 
@@ -58,14 +55,14 @@ if TYPE_CHECKING:
     from .recorded import Estimate
 
 SOURCES = ("demand", "travel", "service")
-COUNTING = tuple(signature(aggregate_calls).parameters)[2:]
+COUNTING_OPTIONS = tuple(signature(aggregate_calls).parameters)[2:]
 OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 TYPICAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
 N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
-CURVE_STEP = 0.1
-PASSES = 2  # of leaving out wrong drives, as each changes the spread by which others are wrong
+CURVATURE_STEP = 0.1
+PASSES = 2  # of leaving out drives that deviate by too much, as each changes their variance
 MIN_REPEATED_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
@@ -75,7 +72,7 @@ MOST_PAIRS_FOR_SCALES, MOST_PAIRS = 300, 1000  # pairs to estimate scales and ef
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """Distribution of the cities that a log allows; ``weeks`` is the length of the log."""
+    """Distribution of the cities that agree with a log; ``weeks`` is the number of weeks that it covers."""
 
     fit: Fit
     estimate: City  # city of the fit, with the mean deviations of the roads
@@ -85,15 +82,14 @@ class DrawnCities:
     weeks: float
 
     def city(self) -> City:
-        """Return the estimated city."""
+        """Return ``estimate``, the city around which others are drawn."""
         return self.estimate
 
     def draws(self, n: int, rng: Rng = None, *, vary: Iterable[str] = SOURCES, more: float = 1.0) -> Iterator[City]:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
-        Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
-        the same draws, whatever else varies. Errors are those of a log ``more`` times as long; ``more`` may be
-        infinite.
+        Only the sources in ``vary`` are drawn: "demand", "travel" or "service". With the same seed, each has the same
+        draws whatever else varies. Errors are those of a log ``more`` times, even infinitely, as long.
         """
         chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))
@@ -104,7 +100,7 @@ class DrawnCities:
         order = estimate.response_times if estimate.preference is None else estimate.preference  # a dispatcher's
         base = estimate.replace(atom_shapes=None, preference=order)
 
-        def varied(value: Estimate, rng: np.random.Generator) -> float:
+        def draw_factor(value: Estimate, rng: np.random.Generator) -> float:
             """Draw a factor around 1 with the error of an estimate from a log that is ``more`` times as long."""
             return float((value.draw(rng).value / value.value) ** power)
 
@@ -118,10 +114,10 @@ class DrawnCities:
                 drawn["travel_times"] = estimate.travel_times * factor * self.effects.draw(roads, more) / mean
                 drawn["travel_cv"] = estimate.travel_cv * (law.cv.value / fit.answer_law.cv.value) ** power
                 if fit.turnout is not None:
-                    drawn["turnout_times"] = estimate.turnout_times * varied(fit.turnout.mean, roads)
-                    drawn["turnout_cv"] = estimate.turnout_cv * varied(fit.turnout.cv, spread)
+                    drawn["turnout_times"] = estimate.turnout_times * draw_factor(fit.turnout.mean, roads)
+                    drawn["turnout_cv"] = estimate.turnout_cv * draw_factor(fit.turnout.cv, spread)
             if "service" in chosen and fit.service is not None:
-                drawn["service_times"] = estimate.service_times * varied(fit.service.mean, service)
+                drawn["service_times"] = estimate.service_times * draw_factor(fit.service.mean, service)
             yield base._with_arrays(**drawn)
 
     def __repr__(self) -> str:
@@ -131,13 +127,13 @@ class DrawnCities:
 def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`."""
+    """Return the distribution of the cities of a log; all options are those of `aggregate_calls` and `Fit.city`."""
     if unknown := [name for name in options if name not in OPTIONS]:
         raise InputError(
             f"there is no option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}. Remove it or correct its name."
         )
-    counting = {name: options.pop(name) for name in COUNTING if name in options}
-    demand, calls, atom = counted_calls(fit.calls, fit.stations, **counting)
+    counting = {name: options.pop(name) for name in COUNTING_OPTIONS if name in options}
+    demand, calls, atom = demand_and_atoms(fit.calls, fit.stations, **counting)
     city = fit.city(hours=hours, weekdays=weekdays, demand=demand, **options)
     week = week_mask(hours, weekdays)
     day = calls.times.astype("datetime64[D]").astype(np.int64)
@@ -157,7 +153,7 @@ def drawn_cities(
 
 
 def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return site, atom, minutes and expected minutes of each drive to a call in these ``rows``, (n,) each."""
+    """Return site, atom, minutes and expected minutes, (n,) each, of drives to calls (``rows``, ``atom``), (K,)."""
     atom_of_row = np.full(int(fit.calls.rows.max()) + 1, -1)
     atom_of_row[rows] = atom
     call, station, distance, minutes = (
@@ -170,7 +166,7 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
 
 @dataclass(frozen=True, eq=False)
 class RatePosterior:
-    """Distribution of the calls per day of each atom, given their ``counts``, shape (M,), in a number of ``days``."""
+    """Distribution of each atom's calls per day, from ``counts``, (M,), in ``days`` days and their dispersions."""
 
     counts: FloatArray
     days: int
@@ -179,14 +175,14 @@ class RatePosterior:
 
     @classmethod
     def of(cls, counts: ArrayLike) -> RatePosterior:
-        """Estimate the distribution from ``counts``, shape (M, D): calls by atom and day, in the order of the days."""
+        """Estimate the distribution from the calls by atom and day, in the order of the days, shape (M, D)."""
         table = np.asarray(counts, dtype=float)
         by_atom, by_day = table.sum(axis=1), table.sum(axis=0)
         shares = max(1.0, _pearson(table[by_atom > 0][:, by_day > 0]))
         return cls(by_atom, table.shape[1], shares, max(1.0, _daily_dispersion(by_day)))
 
     def draw(self, rng: np.random.Generator, more: float = 1.0) -> FloatArray:
-        """Draw the calls per day of each atom, shape (M,), as if the log were ``more`` times, even infinitely, long."""
+        """Draw the calls per day of each atom, (M,), as if the log were ``more`` times, even infinitely, as long."""
         if np.isinf(more):
             return self.counts / self.days
         share = rng.gamma(self.counts * more / self.share_dispersion)
@@ -196,10 +192,10 @@ class RatePosterior:
 
 @dataclass(frozen=True, eq=False)
 class PairEffects:
-    """Distribution of the factors by which travel times deviate from a law of distance; see the module's docstring.
+    """Distribution of the factors by which travel times of sites and atoms deviate from a law of distance.
 
-    The first row of ``scales`` is the most probable one, the others are drawn around it: the standard deviations of the
-    effects of a site, of a route and of a pair, and the distance (km) over which effects of routes are alike.
+    A row of ``scales`` has the standard deviations of the effects a, b and c of `emsopt.calls.drawn_cities`, and the
+    reach r (km); the first row is the most probable one, the others are drawn around it.
     """
 
     deviation: FloatArray  # (N, M), mean relative deviation of the drives of each pair of site and atom
@@ -219,9 +215,10 @@ class PairEffects:
         atoms_km: FloatArray,
         rounding: float = 0.0,
     ) -> PairEffects:
-        """Estimate the effects from the ``minutes`` of K recorded drives, and those ``expected`` by the law.
+        """Estimate the effects from ``minutes`` of K drives, from a ``site`` to an ``atom``, and those ``expected``.
 
-        Stamps are in units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
+        ``sites_km``, (N, N), and ``atoms_km``, (M, M), are distances among sites and among atoms. Stamps have steps of
+        ``rounding`` minutes, so that a difference of two has the additional variance rounding² / 6.
         """
         drives, mean = np.asarray(minutes, dtype=float), np.asarray(expected, dtype=float)
         shape = len(sites_km), len(atoms_km)
@@ -241,54 +238,53 @@ class PairEffects:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean factor of each pair, shape (N, M)."""
+        """Mean factor of each pair of a site and an atom, shape (N, M)."""
         return self.draw(None)
 
     def draw(self, rng: np.random.Generator | None, more: float = 1.0) -> FloatArray:
-        """Draw the factor of each pair, shape (N, M), as if driven ``more`` times as often; with ``rng=None`` the mean.
-
-        A draw of the effects before any drive was recorded is corrected by the drives (Matheron's rule).
-        """
+        """Draw the factor of each pair, (N, M), as if driven ``more`` times as often; their mean without ``rng``."""
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
         s, j = self._driven_pairs
-        root = self._root_of_drives(k, more)
+        root = self._cholesky_of_drives(k, more)
         prior, chance = np.zeros(self.weight.shape), np.zeros(len(s))
         if rng is not None:
-            (near_sites, near_atoms), (n, m) = self._roots[k], self.weight.shape
+            (near_sites, near_atoms), (n, m) = self._cholesky_factors[k], self.weight.shape
             prior += site * rng.standard_normal((n, 1)) + pair * rng.standard_normal((n, m))
             prior += route * near_sites @ rng.standard_normal((n, m)) @ near_atoms.T
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
-        known = np.zeros(prior.shape)
+        known = np.zeros(prior.shape)  # Matheron's rule: the drives correct a draw that was made without them
         known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
         near = route**2 * _correlation(self.sites_km, reach) @ known @ _correlation(self.atoms_km, reach)
         return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
 
     @cached_property
     def _driven_pairs(self) -> tuple[IntArray, IntArray]:
+        """Sites and atoms of at most `MOST_PAIRS` pairs with recorded drives, (D,) each."""
         return _most_frequent_pairs(self.weight, MOST_PAIRS)
 
     @cached_property
-    def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
+    def _cholesky_factors(self) -> list[tuple[FloatArray, FloatArray]]:
         """Cholesky factors of the correlations of sites, (N, N), and of atoms, (M, M), for each row of ``scales``."""
         reaches = self.scales[:, 3]
-        return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
+        return [(_cholesky(_correlation(self.sites_km, r)), _cholesky(_correlation(self.atoms_km, r))) for r in reaches]
 
     @cached_property
-    def _cached_roots(self) -> dict[tuple[int, float], FloatArray]:
+    def _factors_of_drives(self) -> dict[tuple[int, float], FloatArray]:
+        """Results of `_cholesky_of_drives` by its arguments."""
         return {}
 
-    def _root_of_drives(self, k: int, more: float) -> FloatArray:
-        """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
-        if (k, more) not in self._cached_roots:
+    def _cholesky_of_drives(self, k: int, more: float) -> FloatArray:
+        """Return the Cholesky factor, (D, D), of the covariance of the drives' mean deviations by ``scales[k]``."""
+        if (k, more) not in self._factors_of_drives:
             s, j = self._driven_pairs
-            variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
-            self._cached_roots[k, more] = _root(variance)
-        return self._cached_roots[k, more]
+            variance = _covariance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
+            self._factors_of_drives[k, more] = _cholesky(variance)
+        return self._factors_of_drives[k, more]
 
 
 def _pearson(table: FloatArray) -> float:
-    """Return Pearson's statistic of a table per degree of freedom; 1 without any degree of freedom."""
+    """Return Pearson's chi-squared statistic of a table divided by its degrees of freedom; 1 if it has none."""
     rows, columns = table.shape
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
     freedom = (rows - 1) * (columns - 1)
@@ -296,7 +292,7 @@ def _pearson(table: FloatArray) -> float:
 
 
 def _daily_dispersion(by_day: FloatArray) -> float:
-    """Return the variance of the calls of a day divided by their mean, within weekdays from two weeks on."""
+    """Return the variance of daily numbers of calls, (D,), divided by their mean, within weekdays from two weeks on."""
     days = len(by_day)
     group = np.arange(days) % 7 if days >= 14 else np.zeros(days, int)
     members = np.bincount(group)
@@ -306,7 +302,7 @@ def _daily_dispersion(by_day: FloatArray) -> float:
 
 
 def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray) -> float:
-    """Return the squared coefficient of variation of the drives of one pair, beyond the variance of their rounding."""
+    """Return the variance of the ``relative`` deviations, (K,), of drives within pairs, less that of rounding."""
     _, index, count = np.unique(pair, return_inverse=True, return_counts=True)
     apart = relative - (np.bincount(index, relative) / count)[index]
     freedom = len(relative) - len(count)
@@ -315,37 +311,33 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
 
 
 def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return the correlation, exp(-d / reach), of the route effects of places at distances d (km), same shape."""
+    """Return the correlation, exp(-d / reach), of the effects b of places at distances d (``km``), same shape."""
     return np.exp(-km / reach_km)
 
 
-def _root(matrix: FloatArray) -> FloatArray:
-    """Return the lower Cholesky factor of a matrix with 1e-9 added to its diagonal, as places may coincide."""
+def _cholesky(matrix: FloatArray) -> FloatArray:
+    """Return the lower Cholesky factor of a matrix after adding 1e-9 to its diagonal, as places may coincide."""
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
 
 def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-    """Return sites and atoms of the ``most`` pairs with the largest ``weight``, (N, M), or of all with some weight."""
+    """Return the sites and atoms of the pairs with a ``weight``, (N, M), above 0, at most the ``most`` heaviest."""
     pairs = np.flatnonzero(weight)
     kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
     site, atom = np.unravel_index(kept, weight.shape)
     return site, atom
 
 
-def _variance(
+def _covariance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the covariance matrix, (D, D), of the mean deviations of D pairs; ``weight`` is the inverse variance."""
+    """Return the covariance matrix, (D, D), of the mean deviations of pairs with inverse variances ``weight``, (D,)."""
     both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
 
 def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray) -> FloatArray:
-    """Return the most probable scales of the effects, and draws around them by Laplace's approximation, (H, 4).
-
-    The prior of their logarithms is normal, which keeps standard deviations from being 0 where there are too few sites
-    to estimate them (Chung et al. 2013).
-    """
+    """Return `PairEffects.scales`, (H, 4): the most probable ones, and draws around them by Laplace's approximation."""
     from scipy.optimize import minimize
 
     s, j = _most_frequent_pairs(weight, MOST_PAIRS_FOR_SCALES)
@@ -353,18 +345,18 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     middle = np.log([*TYPICAL_SCALES[:3], TYPICAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 
     def misfit(steps: FloatArray) -> float:
-        root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
+        root = _cholesky(_covariance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
         fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
-        return float(fit + steps @ steps) / 2
+        return float(fit + steps @ steps) / 2  # the prior keeps scales above 0 if sites are few (Chung et al. 2013)
 
     best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-MOST_SDS, MOST_SDS)] * 4).x
-    unit = CURVE_STEP * np.eye(4)
+    unit = CURVATURE_STEP * np.eye(4)
     curvature = np.array(
         [
             [misfit(best + a + b) - misfit(best + a - b) - misfit(best - a + b) + misfit(best - a - b) for b in unit]
             for a in unit
         ]
-    ) / (4 * CURVE_STEP**2)
+    ) / (4 * CURVATURE_STEP**2)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
     around = best + np.random.default_rng(0).standard_normal((N_SCALE_DRAWS, 4)) @ spread.T

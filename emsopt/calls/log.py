@@ -1,4 +1,4 @@
-"""Read logs of past calls: when and where each call came, and how long it kept a unit busy.
+"""Read logs of past calls, with their places, times and units, and tables of stations.
 
 ======================  ==========================================================================================
 role of a column        content
@@ -18,19 +18,17 @@ role of a column        content
 ``first_due``,          optional: names of the station that is first due there, and of the agency; see
 ``agency``              `emsopt.calls.dispatch`
 ``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
-``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
-                        are joined if time and place agree too (`emsopt.calls.rows`): the first unit on scene is
-                        kept, with the earliest time of the call
+``incident``            optional: name of the incident, if there may be one row per unit, status or patient; rows are
+                        joined as `emsopt.calls.rows` says
 ``status``,             optional: status of a unit, such as "On Scene", if each status has a row; and its time,
 ``status_time``         if it is not ``time``. ``patient``: identifier of a patient, if each patient has a row
 ``response_time``, ...  optional: elapsed times, see below
 ======================  ==========================================================================================
 
-**Elapsed times**, such as 5:15 in a column "Unit Response Time", are distinguished from times of day by their values.
-Stamps that the log lacks are computed from them. Stamps of full minutes are moved within their minutes so that their
-difference is exactly the elapsed time. Roles: ``handling_time`` (call to dispatch), ``turnout_time``,
-``travel_time``, ``response_time`` (dispatch to arrival), ``total_response_time`` (call to arrival), ``scene_time``
-(arrival to cleared) and ``service_time`` (dispatch to cleared).
+**Elapsed times**, such as 5:15 in a column "Unit Response Time", give stamps that the log lacks, and the seconds of
+stamps of full minutes. Roles: ``handling_time`` (call to dispatch), ``turnout_time``, ``travel_time``,
+``response_time`` (dispatch to arrival), ``total_response_time`` (call to arrival), ``scene_time`` (arrival to cleared)
+and ``service_time`` (dispatch to cleared).
 
 **Single calls.** A log, its frames and its pickle hold the time, place and details of every call; a `Demand` and a
 `City` hold counts only.
@@ -63,14 +61,13 @@ if TYPE_CHECKING:
     from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
-MINUTES = ("turnout_min", "service_min")
-# rows that may be left out because of cells that cannot be read
-MOST_BAD_SHARE, MOST_BAD = 0.02, 5  # a share, and a number in any case
+MINUTE_ROLES = ("turnout_min", "service_min")
+MOST_BAD_SHARE, MOST_BAD = 0.02, 5  # rows that may be left out as unreadable: a share, and a number in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CallLog:
-    """Calls in chronological order.
+    """A log of K calls in chronological order.
 
     Attributes
     ----------
@@ -87,8 +84,7 @@ class CallLog:
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows of the file that were left out, by what they lack: "time", "place" (with a time) or "readable
-        cells" (only with ``on_bad="leave out"``).
+        Number of rows that were left out, by what they lack: "time", "place" (with a time) or "readable cells".
     details : DataFrame
         One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same
         clock, NaT where unknown), text (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
@@ -99,12 +95,12 @@ class CallLog:
         Number of rows that were joined with an earlier row of the same incident, and the longest time (min) and
         distance (km) from the first row of an incident to another.
     not_chosen : int or None
-        Number of rows that ``where`` did not choose, if it was given.
+        Number of rows that ``where`` did not select; None without ``where``.
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the text in it that means so.
     occupying : CallLog or None
-        Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
-    spare : mapping of str to str
+        Rows that are no calls, but keep units busy; see `emsopt.planning.Settings.others`.
+    unused_times : mapping of str to str
         Columns of times that have no role, each with the missing role that its name suggests, or "".
     n_rows, header : int
         Number of rows of the file, and the line that holds the header.
@@ -124,7 +120,7 @@ class CallLog:
     not_chosen: int | None = None
     others: Mapping[tuple[str, str], int] = field(default_factory=dict)
     occupying: CallLog | None = None
-    spare: Mapping[str, str] = field(default_factory=dict)
+    unused_times: Mapping[str, str] = field(default_factory=dict)
     n_rows: int = 0
     header: int = 1
 
@@ -147,7 +143,7 @@ class CallLog:
         return self.hours_of_week // 24
 
     def where(self, kept: ArrayLike) -> CallLog:
-        """Return the log of the calls selected by the mask ``kept``, shape (K,); raise if it selects none."""
+        """Return the log of the calls that a mask, (K,), selects, and `occupying` rows between them; raise if none."""
         mask: np.ndarray[Any, Any] = np.asarray(kept)
         if mask.shape != self.times.shape or mask.dtype != bool:
             raise InputError(f"`kept` must be a mask of {len(self)} truth values; got shape {mask.shape}.")
@@ -191,7 +187,7 @@ class CallLog:
     def preview(self) -> pd.DataFrame:
         """Return the first five calls, to check what was read, without data that could identify them.
 
-        Stamps count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
+        Stamps are times since the call, places are rounded to 0.01 degrees, and there are no units and stations.
         """
         frame = self.to_frame().head()
         clock = frame.columns.intersection(["time", *_names.STAMPS])
@@ -200,7 +196,7 @@ class CallLog:
 
     @property
     def joined_text(self) -> str:
-        """Number of rows joined with others of their incident, and their distances, in words; empty if none were."""
+        """Text on the number of joined rows and ``join_extent``; empty if no rows were joined."""
         minutes, km = self.join_extent
         away = f"at most {minutes:.0f} min and {km:.2f} km away"
         return f"{self.joined:,} rows joined with others of their incident, {away}" if self.joined else ""
@@ -237,38 +233,36 @@ def read_calls(
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame, or a list of these; or a CallLog, which is returned
-        With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A
-        file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
-        or .json, all of these also with .gz or alone in a .zip, .xlsx, .xls or .parquet (``emsopt[tables]``),
-        or .shp or .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a
-        list, such as one per month, become one, with rows counted through them.
+        With columns for the roles of `emsopt.calls.log`, at most 256 MB (GeoJSON: 64 MB) and two million rows. A file
+        ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson or
+        .json, all of these also with .gz or alone in a .zip, .xlsx, .xls or .parquet (``emsopt[tables]``), or .shp or
+        .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a list, such as one
+        per month, become one, with rows counted through them.
     columns : mapping of str to str, optional
         Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None or "none" leaves a role out. Columns
         of other roles are found by their names and values; `CallLog.taken` has all of them.
     time_zone : str, optional
-        Time zone of the city, such as "America/Chicago", to which times with an offset are converted. Times without
-        an offset are refused if it is given.
+        Time zone of the city, such as "America/Chicago", to which times are converted; all must have an offset then.
     time_format : str, optional
         "day first" or "month first", if the times do not tell; or a format as for `datetime.strptime`, such as
         "%d.%m.%Y %H:%M", if they have a form that is not recognised.
     crs : int or str, optional
-        Reference system of the coordinates if they are not degrees: an EPSG number such as 3857 or "EPSG:3857", or a
-        definition by PROJ or WKT. Needs ``emsopt[maps]``. It has no effect if a geographic file names its own, or a
-        table is in degrees.
+        Reference system of coordinates that are not degrees, if the file does not name it: an EPSG number such as 3857
+        or "EPSG:3857", or a definition by PROJ or WKT. Needs ``emsopt[maps]``.
     where : str or mapping, optional
         Which rows to read: an expression such as ``"Priority == 1 and Type != 'TRANSFER'"`` (numbers, texts, lists, ==,
         !=, <, <=, >, >=, in, and, or, not; names of columns with _ for other characters), or a mapping from a column to
         a value, None for a blank cell, or a list of values.
     on_bad : {"raise", "leave out"}
-        What to do with rows that have a cell that cannot be read, or a time far from all others. If more than half of
-        the rows have one, an error is raised in any case.
+        What to do with rows that have a cell that cannot be read, or a time far from all others. If there are more than
+        five of them, and more than 2 % of all rows, an error is raised in any case.
 
     Returns
     -------
     CallLog
-        Rows without a time or a place are left out and counted in `CallLog.left_out`; cells such as #N/A, NULL and
-        1900-01-01 count as blank. An error is raised if a column is missing, a cell cannot be parsed, or a few calls
-        are far from all others in time. It names the row, counted from 1 below the header.
+        Rows without a time or a place are left out and counted; cells such as #N/A, NULL and 1900-01-01 count as blank.
+        If a column is missing, a cell cannot be read, or a few calls are far from all others in time, an error names
+        the row, counted from 1 below the header.
 
     Examples
     --------
@@ -284,14 +278,16 @@ def read_calls(
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos(one)])
-    names, chosen = ([], None) if where is None else compile_condition(where)
-    unused_times: dict[str, str] = {}
+        return _join_logs(
+            [read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos_metadata(one)]
+        )
+    names, selects = ([], None) if where is None else compile_condition(where)
+    unused_times = dict[str, str]()
     with _points.explain_rows():
         choose = _roles.call_columns(columns, time_format, unused_times, chosen_by=names)
         table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
         by = [table.frame[taken.pop(_roles.CONDITION_PREFIX + name).strip().lower()].tolist() for name in names]
-        unwanted = np.zeros(len(table.frame), bool) if chosen is None else ~chosen(by)
+        unwanted = np.zeros(len(table.frame), bool) if selects is None else ~selects(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others, kinds = _find_no_calls(table, taken, unwanted)
@@ -299,7 +295,7 @@ def read_calls(
     return replace(
         log,
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
-        spare=unused_times,
+        unused_times=unused_times,
         not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
@@ -307,12 +303,12 @@ def read_calls(
 
 
 def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
-    """Return `CallLog.others` and, by row, the text that means no call, or None; remove its columns from ``taken``."""
+    """Return `CallLog.others` and each row's text that means no call, or None; remove its columns from ``taken``."""
     columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND_PREFIX)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
         words = _points.read_text(table, name.strip().lower())
-        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL.search(word))
+        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL_WORDS.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds
@@ -321,7 +317,7 @@ def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> 
 def _read_rows(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> CallLog:
-    """Return the log in a table; if ``on_bad`` is "leave out", without the rows that have unreadable cells."""
+    """Return the log in a table without ``unwanted`` rows and, if ``on_bad`` is "leave out", unreadable ones."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
@@ -337,16 +333,16 @@ def _read_rows(
                 raise
 
 
-def _is_macos(source: object) -> bool:
+def _is_macos_metadata(source: object) -> bool:
     """Return whether a file has a name such as ``._calls.csv``, by which macOS adds its own files to others."""
     name = getattr(source, "name", source)
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
-# How to join the attributes of several logs; of names with the same role, the last one counts.
-MERGE: dict[str, Callable[[Any], Any]] = {
+# How attributes of several logs become one; of columns with the same role, that of the last log counts.
+MERGE_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
-    **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
+    **dict.fromkeys(("taken", "unused_times"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "not_chosen": lambda counts: None if counts[0] is None else sum(filter(None, counts)),
     "join_extent": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
@@ -355,7 +351,7 @@ MERGE: dict[str, Callable[[Any], Any]] = {
 
 
 def _join_logs(logs: Sequence[CallLog]) -> CallLog:
-    """Join several logs of a service into one."""
+    """Join several logs, such as one per month, into one, in order of time."""
     if len({log.clock for log in logs}) != 1:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
@@ -367,17 +363,17 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     own = {name: frame.pop(name).to_numpy() for name in ("rows", "no_service", "service_min") if name in frame}
     times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
-    _times.check_far(times, own["rows"], "the logs together")
+    _times.check_time_outliers(times, own["rows"], "the logs together")
     details = frame.drop(columns=["lon", "lat"])
     words = details[details.columns.intersection([*_names.TEXT_ROLES, "kind"])].astype(object)
     details = details.assign(**words.where(words.notna(), None))
-    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGE.items()}
+    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGE_FUNCTIONS.items()}
     arrays: dict[str, Any] = {"times": times, "locations": locations, "service_min": None} | own
     return CallLog(**arrays, clock=logs[0].clock, details=details, **merged)
 
 
 def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
-    """Return the log in a table without the ``unwanted`` rows; ``taken`` names its columns by role."""
+    """Return the log in a table, as `_read_rows`; raise if a cell cannot be read."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
         np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
@@ -389,7 +385,7 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.read_places(table, key)
-    times, details, said = _read_times(table, key, *clock)
+    times, details, read_as = _read_details(table, key, *clock)
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
     left_out = {"time": int((no_time & ~unwanted).sum()), "place": int((no_place & ~unwanted).sum())}
@@ -397,7 +393,7 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     order = order[~(no_time | no_place | unwanted)[order]]
     if not len(order):
         raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
-    _times.check_far(times[order], order + 1, table.where)
+    _times.check_time_outliers(times[order], order + 1, table.where)
     rows, times, places, join_extent = order + 1, times[order], places[order], (0.0, 0.0)
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
@@ -412,7 +408,7 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
         service_min=None if np.isnan(minutes).all() else minutes,
         no_service=no_service,
         rows=rows,
-        clock=said,
+        clock=read_as,
         left_out={what: count for what, count in left_out.items() if count},
         details=details,
         taken=taken,
@@ -422,10 +418,10 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     )
 
 
-def _read_times(
+def _read_details(
     table: Table, key: Mapping[str, str], time_zone: str | None, time_format: str | None
 ) -> tuple[Times, pd.DataFrame, str]:
-    """Return the times of the calls, shape (K,), the details, and the clock."""
+    """Return the times of the calls, (K,), `CallLog.details` and `CallLog.clock`; ``key`` has columns by role."""
     stamps = [role for role in _names.STAMPS if role in key]
     columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
@@ -442,13 +438,17 @@ def _read_times(
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
         details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
-    return times, _times.add_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
+    return (
+        times,
+        _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()}),
+        clock,
+    )
 
 
 def read_stations(
     source: Source, columns: Mapping[str, str | None] | None = None, *, crs: object = None
 ) -> pd.DataFrame:
-    """Read a table of candidate sites, one row each, as `City.from_frames` takes it; raise if a place is blank.
+    """Read a table of stations, one row each, as `City.from_frames` takes it; raise if a place is blank.
 
     Parameters
     ----------
@@ -467,7 +467,7 @@ def read_stations(
     with _points.explain_rows():
         table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
-        for role in key.keys() & set(MINUTES):
+        for role in key.keys() & set(MINUTE_ROLES):
             table = table.with_points(key[role])
         points = _points.read_places(table, key)
         frame = table.frame.rename(columns={name: role for role, name in key.items()})
@@ -475,7 +475,9 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
+        found = frame[[c for c in ("name", "agency", *MINUTE_ROLES) if c in key]].assign(
+            lon=points[:, 0], lat=points[:, 1]
+        )
         if "agency" in key:
             found["agency"] = _points.read_text(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

@@ -1,8 +1,7 @@
-"""Calls by hour of the week, and how much their spatial pattern depends on the hour of the day.
+"""Calls by hour of the week, selections of hours, and how much spatial patterns depend on the hour of the day.
 
-A rate is a count divided by the hours observed, from the hour of the first call to that of the last; days without calls
-may be excluded. The relative standard error of a rate from n calls is about 1/sqrt(n), so useful rates for each of the
-168 hours of a week need several thousand calls.
+A rate is a number of calls divided by the hours observed, from the first call to the last. The relative standard error
+of a rate from n calls is about 1/sqrt(n), so useful rates for each hour of a week need several thousand calls.
 """
 
 import re
@@ -23,10 +22,7 @@ MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeeklyProfile:
-    """Calls by day of the week, Monday first, and hour of the day, both shape (7, 24).
-
-    ``counts`` are numbers of calls, and ``hours`` how often each hour of the week was observed.
-    """
+    """Numbers of calls, and of ``hours`` observed, by weekday (Monday first) and hour of the day, shape (7, 24)."""
 
     counts: IntArray
     hours: IntArray
@@ -34,12 +30,12 @@ class WeeklyProfile:
     @property
     def rates(self) -> FloatArray:
         """Calls per hour, shape (7, 24); NaN for hours that were not observed."""
-        return _rates(self.counts, self.hours)
+        return _divide_by_hours(self.counts, self.hours)
 
     @property
     def by_hour(self) -> FloatArray:
-        """Calls per hour at each hour of the day, averaged over all days observed, shape (24,); NaN without a day."""
-        return _rates(self.counts.sum(axis=0), self.hours.sum(axis=0))
+        """Calls per hour at each hour of the day, averaged over the days observed, shape (24,); NaN without any."""
+        return _divide_by_hours(self.counts.sum(axis=0), self.hours.sum(axis=0))
 
     @property
     def mean_rate(self) -> float:
@@ -61,7 +57,7 @@ class WeeklyProfile:
 
 
 def parse_hours(text: str, name: str) -> list[int]:
-    """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
+    """Parse a range of hours, such as "7-19" to 7, 8, ..., 18, or "22-6" past midnight; ``name`` is for errors."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
@@ -70,7 +66,7 @@ def parse_hours(text: str, name: str) -> list[int]:
 
 
 def parse_weekdays(text: str, name: str) -> list[int]:
-    """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
+    """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, 0 for Monday; ``name`` is for errors."""
     days: set[int] = set()
     for part in text.split(","):
         ends = [end.strip().title()[:3] for end in part.split("-")]
@@ -82,12 +78,12 @@ def parse_weekdays(text: str, name: str) -> list[int]:
 
 
 def count_observed_hours(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week was observed, shape (7, 24), with arguments as for `observed_hours`."""
+    """Count how often each hour of the week was observed, (7, 24), by times of calls, (K,); see `observed_hours`."""
     return np.bincount(hour_of_week(observed_hours(times, empty_days)), minlength=168).reshape(7, 24)
 
 
 def observed_hours(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour from the first call to the last, without empty days if these are "missing"."""
+    """Return the start of every hour from the first to the last call, but of days without calls if "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
@@ -114,7 +110,7 @@ def hours_a_year(hours: Iterable[int] | None = None, weekdays: Iterable[int | st
 
 
 def describe_selection(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
-    """Return a sentence, after a space, that names the selected hours and weekdays; empty if all are selected."""
+    """Return a sentence, after a space, that names the hours and weekdays, as for `week_mask`; empty for all."""
     chosen, parts = week_mask(hours, weekdays), []
     if weekdays is not None:
         days = np.flatnonzero(chosen.any(axis=1))
@@ -125,24 +121,20 @@ def describe_selection(hours: Iterable[int] | None, weekdays: Iterable[int | str
 
 
 def _join_ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
-    """Join runs of consecutive numbers, such as "0 to 6 h and 22 to 24 h"; ``text`` formats a run's first and last."""
+    """Write runs of consecutive numbers, such as "0 to 6 h and 22 to 24 h"; ``text`` formats a run's first and last."""
     runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
     return " and ".join(text(int(run[0]), int(run[-1])) for run in runs)
 
 
 def shrinkage(counts: IntArray) -> float:
-    r"""Estimate how strongly to shrink the spatial patterns of single hours towards the overall pattern.
+    r"""Estimate how strongly to shrink the spatial patterns of single hours towards the overall pattern, in calls.
 
-    The ``counts`` of each hour, a column of shape (M, H), are modelled as Dirichlet-multinomial around the overall
-    shares :math:`s_j`. Their concentration :math:`\kappa`, in calls, is returned. It is fitted by the adjusted profile
-    likelihood of Cox and Reid, as the plain likelihood, which takes the :math:`s_j` for known, overstates how alike the
-    hours are. The estimated shares of hour h are :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`. The concentration is
-    infinite if it would be a million or more, as when the hours differ no more than by chance.
-
-    Notes
-    -----
-    One concentration serves all atoms and hours: where only a few atoms differ by hour, or neighbouring hours are
-    alike, plans by the hour are estimated to gain less than they do.
+    The ``counts`` of H hours, shape (M, H), are modelled as Dirichlet-multinomial around the overall shares
+    :math:`s_j`, with the returned concentration :math:`\kappa`. The estimated shares of hour h are :math:`(n_{hj} +
+    \kappa s_j) / (n_h + \kappa)`. The concentration is fitted by the adjusted profile likelihood of Cox and Reid, as
+    the plain likelihood overstates how alike the hours are. It is infinite from a million on, as when the hours differ
+    no more than by chance. Where only a few atoms differ by hour, or neighbouring hours are alike, plans by the hour
+    are estimated to gain less than they do.
 
     References
     ----------
@@ -169,13 +161,13 @@ def shrinkage(counts: IntArray) -> float:
     return concentration if concentration < MOST_SHRINKAGE / 10 else np.inf
 
 
-def _rates(calls: IntArray, hours: IntArray) -> FloatArray:
-    """Return calls per hour, elementwise; NaN where ``hours`` is 0."""
+def _divide_by_hours(calls: IntArray, hours: IntArray) -> FloatArray:
+    """Return ``calls`` divided by ``hours``, of the same shape; NaN where ``hours`` is 0."""
     return np.divide(calls, hours, out=np.full(calls.shape, np.nan), where=hours > 0)
 
 
 def _parse_numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
-    """Return hours or weekdays as numbers below n; text counts by its first three letters; None stands for all."""
+    """Return hours or weekdays as numbers below ``n``, by the first three letters of texts; None stands for all."""
     if values is None:
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)

@@ -1,8 +1,7 @@
 r"""Estimate durations from rounded stamps with wrong records, and compare recorded with modelled responses.
 
-A clock that writes times to the minute shortens or lengthens every duration by up to a minute. With resolutions
-:math:`r_1` of the start and :math:`r_2` of the end, a true duration x is recorded as :math:`k = x + u_1 - u_2`, where
-:math:`u_i` is uniform on :math:`[0, r_i]`; it does not matter whether the clock rounds or truncates. With G the second
+With resolutions :math:`r_1` of the start and :math:`r_2` of the end, a true duration x is recorded as :math:`k = x +
+u_1 - u_2`, where :math:`u_i` is uniform on :math:`[0, r_i]`, whether the clock rounds or truncates. With G the second
 integral of the density of x, the density of k is
 
 .. math:: h(k) = [G(k + r_2) - G(k) - G(k + r_2 - r_1) + G(k - r_1)] / (r_1 r_2).
@@ -14,9 +13,8 @@ For the lognormal distribution with mean m and log standard deviation s, with :m
 The mean of k is that of x, and its variance exceeds that of x by :math:`(r_1^2 + r_2^2)/12`.
 
 **Comparison with a model.** A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1):
-the means agree, but R exceeds 8 only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged
-over U. With another step the same holds in units of it. Quantiles are interpolated within a step, in the log as in the
-model.
+the means agree, and R <= k has the probability that T < k + 1 - U, averaged over U. With another step the same holds in
+units of it. Quantiles are interpolated within a step, in the log as in the model.
 """
 
 from __future__ import annotations
@@ -44,13 +42,13 @@ RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, t
 LEAST_DIVIDED = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 FEWEST_DURATIONS = 10  # durations: fewer do not determine a spread
-SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
+ONE_SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 MAX_DISTINCT_DURATIONS = 300  # distinct durations whose densities are computed: more are rounded, to save time
 LEAST_STEP_MIN = 0.1  # clocks with a finer step (min) count as exact
-LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
-N_PHASES = 12  # for the mean over the phase of the clock, which is smooth in it
+LONGEST_MIN, LONGEST_IN_MEDIANS = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
+N_PHASES = 12  # of the clock, over which probabilities are averaged
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
 """A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
@@ -77,9 +75,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Duration:
-    """Estimates of a kind of duration, such as turnout: mean (min), and coefficient of variation within groups.
+    """Estimated mean (min) and coefficient of variation of a kind of duration, such as turnout.
 
-    ``groups`` has the mean of each group, and that of all for groups of fewer than 10 calls.
+    ``groups`` has the mean of each group of calls, such as those by day and by night, and the mean of all calls for
+    groups of fewer than 10. The coefficient of variation is that within groups.
     """
 
     mean: Estimate
@@ -93,7 +92,7 @@ class Duration:
 
 
 def resolution(times: Times) -> float:
-    """Return the resolution of recorded times in minutes: the largest in `RESOLUTIONS` that divides 98 % of them."""
+    """Return the longest step (min) of those usual for clocks that divides at least 98 % of recorded times."""
     seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
     return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= LEAST_DIVIDED), 1) / 60
 
@@ -106,22 +105,22 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
 
 
 def lognormal_density(
-    minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
+    minutes: FloatArray, mean: FloatArray, log_sd: float, start: float, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the density of recorded durations, and its derivatives with respect to ``mean`` and ``spread``.
+    """Return the density of recorded durations, and its derivatives with respect to ``mean`` and ``log_sd``, (n,) each.
 
-    True durations are lognormal with this ``mean`` (min) and, as ``spread``, log standard deviation. ``minutes`` and
-    ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
+    True durations are lognormal with this ``mean`` (min) and log standard deviation. ``minutes`` and ``mean``, (n,) or
+    (1,), are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
     minutes, mean = (np.ascontiguousarray(v, float) for v in np.broadcast_arrays(minutes, mean))
-    return _lognormal(minutes, mean, float(spread), float(start), float(end))
+    return _lognormal(minutes, mean, float(log_sd), float(start), float(end))
 
 
 @njit(cache=True, nogil=True)
 def _lognormal(
     minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Compute what `lognormal_density` returns, for two arrays of one shape (n,)."""
+    """Return what `lognormal_density` returns, from arrays of the same shape (n,)."""
     n, area = len(minutes), start * end
     total, by_mean, by_spread = np.zeros(n), np.zeros(n), np.zeros(n)
     shifts, signs = np.array([end, 0.0, end - start, -start]), np.array([1.0, -1.0, -1.0, 1.0]) / area
@@ -143,7 +142,7 @@ def _lognormal(
 
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
-    """Return the density of recorded durations (min) whose true values are gamma distributed, shape (K,)."""
+    """Return the density of recorded ``minutes``, (K,), as `lognormal_density`, if true ones are gamma distributed."""
     shape, total = cv**-2, np.zeros_like(minutes)
     for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
         x = np.maximum(minutes + shift, 0)
@@ -152,12 +151,12 @@ def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end
     return np.maximum(total, 0) / (start * end)
 
 
-def maximise(
+def maximise_likelihood(
     log_density: LogDensity, first: FloatArray, second: tuple[float | None, float | None] = (None, None)
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Maximise a likelihood; return parameters, the influence of each call on them, and the log likelihood.
+    """Maximise a likelihood; return the P parameters, the influence of each call on them, and the log likelihood.
 
-    The search starts at ``first``; ``second`` are bounds of the second parameter. The influences, shape (K, P), are the
+    The search starts at ``first``; ``second`` are the bounds of the second parameter. Influences, shape (K, P), are the
     calls' gradients times the inverse of the observed information. The sum of their outer products is the robust
     covariance, which holds if the distribution is not exactly the assumed one (White 1982).
     """
@@ -186,7 +185,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
     gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
     are those of the records with these probabilities as weights. ``start`` and ``end`` are the resolutions (min) of the
-    stamps. With a ``group`` of 0 or 1, shape (K,), means may differ, and the coefficient of variation is within groups.
+    stamps. The means of a ``group`` of 0 or 1, shape (K,), may differ. Raise if there are fewer than 10 durations.
     """
     if len(minutes) < FEWEST_DURATIONS:
         raise InputError(f"at least {FEWEST_DURATIONS} durations are needed for an estimate; got {len(minutes)}.")
@@ -243,11 +242,10 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
-    """Return recorded responses, dispatch to arrival (min), shape (n,), and the step of their stamps (min).
+    """Return the recorded minutes from dispatch to arrival, shape (n,), without impossible ones, and the clock's step.
 
-    The step is 0 if it is at most 0.1 min, or not that of both stamps. Left out are responses below 0, those of at most
-    a second if clocks show seconds, and those above both 60 min and ten times the median. Raise if none is left, or the
-    log lacks the stamps.
+    The step of the stamps (min) is 0 if it is at most 0.1 min, or differs between dispatch and arrival. Raise if no
+    response is left, or the log lacks the stamps.
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
@@ -257,16 +255,19 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
 
 
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
-    """Return responses (min), (K,), NaN if impossible, the steps of both stamps (min), and counts of NaN by reason."""
+    """Return minutes from dispatch to arrival, (K,), the steps of both stamps (min), and counts of NaN by reason.
+
+    Minutes are NaN if unknown, below 0, at most a second by clocks of seconds, or above both 60 and ten medians.
+    """
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
         )
     start, end = (calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene"))
     minutes, exact = minutes_between(start, end), [resolution(start), resolution(end)]
-    longest = max(LONGEST_MIN, TIMES_TYPICAL * float(pd.Series(minutes).median()))
+    longest = max(LONGEST_MIN, LONGEST_IN_MEDIANS * float(pd.Series(minutes).median()))
     # Where clocks show seconds, a response of at most a second means that the unit was already on scene.
-    at_once = (minutes >= 0) & (minutes <= SECOND_MIN) & (max(exact) <= SECOND_MIN)
+    at_once = (minutes >= 0) & (minutes <= ONE_SECOND_MIN) & (max(exact) <= ONE_SECOND_MIN)
     reasons = {
         "without dispatch or arrival": np.isnan(minutes),
         "arrived before dispatch": minutes < 0,
@@ -278,21 +279,21 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
 
 
 def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
-    """Return mean, 90th percentile (min) and late fraction as a clock with this step (min, 0: exact) records them.
+    """Return the mean and 90th percentile (min) and the late fraction as a clock with a ``step`` (min) records them.
 
-    By a clock of whole minutes a response is late if *more* minutes than the threshold are recorded: 9 or more for 8.
+    A step of 0 stands for an exact clock. A response is late if more minutes than the threshold are recorded: by a
+    clock of whole minutes, 9 or more for 8.
     """
     if not step:
         return evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold))
     over = 1 - _recorded_within(evaluation, np.array([np.floor(threshold / step + 1e-9)]), step)[0]
-    return evaluation.mean_response, _recorded_90(evaluation, step), float(over)
+    k = np.floor(evaluation.percentile_90 / step) + np.array([-1, 0, 1])  # with these, the probability passes 0.9
+    high = step * (np.interp(0.9, _recorded_within(evaluation, k, step), k) + 0.5)
+    return evaluation.mean_response, float(high), float(over)
 
 
 def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:
-    """Return mean, median, 90th percentile and fractions above ``limits`` of recorded minutes, by name; raise if none.
-
-    ``step`` is that of the clock (min).
-    """
+    """Return the mean, median, 90th percentile and shares above ``limits`` of recorded minutes, (K,); raise if none."""
     if len(minutes) == 0:
         raise InputError("no call of the log has a usable response time. Check its columns and its dates.")
     late = {f"late_over_{t:g}_min": float((minutes > t + 1e-9).mean()) for t in limits}
@@ -301,7 +302,7 @@ def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[
 
 
 def percentile(minutes: FloatArray, q: float, step: float) -> float:
-    """Return the q-th percentile of recorded minutes; if ``step`` (min) is not 0, interpolate within steps of it."""
+    """Return the q-th percentile of recorded minutes, interpolated within the ``step`` (min) of the clock if not 0."""
     if step == 0:
         return float(np.percentile(minutes, q))
     values, counts = np.unique(minutes, return_counts=True)
@@ -312,10 +313,7 @@ def percentile(minutes: FloatArray, q: float, step: float) -> float:
 
 
 def late_sentences(exact: float | None, threshold: float, step: float) -> str:
-    """Return sentences on which responses count as late if stamps have this ``step`` (min; 0: exact).
-
-    ``exact`` is the modelled late fraction of today's deployment without rounding; None leaves it out.
-    """
+    """Return sentences on which responses are late by a clock's ``step`` (min), and on today's share, ``exact``."""
     rule = f"more than {threshold:g} min recorded"
     if step:
         least = step * (np.floor(threshold / step + 1e-9) + 1)
@@ -326,15 +324,8 @@ def late_sentences(exact: float | None, threshold: float, step: float) -> str:
 
 
 def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:
-    """Return the probability that a response is recorded as at most ``k`` clock steps of ``step`` minutes, (n,)."""
+    """Return the probabilities that a response is recorded as at most ``k``, (n,), steps of ``step`` minutes, (n,)."""
     phases = (np.arange(N_PHASES) + 0.5) / N_PHASES
     late = evaluation.late_fraction(np.maximum(step * (k[:, None] + phases), 0).ravel())
     within: FloatArray = 1 - np.reshape(late, (len(k), N_PHASES)).mean(axis=1)
     return np.where(k < 0, 0.0, within)
-
-
-def _recorded_90(evaluation: Evaluation, step: float) -> float:
-    """Return the 90th percentile (min) of modelled responses as recorded, interpolated within a step of the clock."""
-    middle = np.floor(evaluation.percentile_90 / step)
-    k = middle + np.array([-1, 0, 1])  # with these, the probability passes 0.9
-    return float(step * (np.interp(0.9, _recorded_within(evaluation, k, step), k) + 0.5))

@@ -1,8 +1,7 @@
-"""Replay the calls of a log with a deployment: simulate the response times if units had been there.
+"""Replay the calls of a log with a deployment: simulate the response times if its units had answered them.
 
-Calls are taken in order of dispatch. Each gets the first free unit by the fit's rule of dispatch, with turnout, travel
-and service times drawn from the `Fit`. A call that finds all units busy gets none. Units always start from their
-stations, and one unit goes to each call.
+In order of dispatch, each call gets one unit, the first free one by the rule of dispatch of a `Fit`, with turnout,
+travel and service times drawn from it, or none if all are busy. Units always start from their stations.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Simulated responses to the K calls of a log by p units.
+    """Simulated responses of p units to the K calls of a log, in a number of draws.
 
     Attributes
     ----------
     calls : CallLog
-        Calls to which a unit was sent, at most 50 km from a station. A pickle holds these single calls.
+        Calls to which a unit was sent, at most 50 km from a station. A pickle contains them.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -136,7 +135,8 @@ def replay(
     reach = distances(fit.stations, log.locations[order], fit.roads)
     preferred = _units.closest_first(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
-    more = _units.busy_per_call(fit.calls)
+    rows = fit.calls.occupying  # their work is divided among the calls
+    more = 0.0 if rows is None else float(_units.busy_minutes(rows).sum()) / len(fit.calls)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
@@ -155,7 +155,7 @@ def replay(
 
 
 def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None) -> IntArray:
-    """Return a deployment as sorted indices of stations, shape (p,); None stands for today's."""
+    """Return a deployment, as for `replay`, as sorted indices of stations, shape (p,); None stands for today's."""
     if deployment is None:
         return fit.deployment
     sites, names = np.asarray(deployment), fit.stations["name"].tolist()

@@ -1,9 +1,9 @@
-"""Choose the rows of a log by an expression or by values of columns, and join those that are about one incident.
+"""Select the rows of a log by a condition, and join those that are about the same incident.
 
 An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same
 incident number and lie within `LONGEST_GAP` seconds and `WIDEST_KM` of each other: numbers may restart every day,
-stand for a type of call or be shared by two services. Rows of the same unit are its statuses or its patients; other
-rows are further units.
+stand for a type of call or be shared by two services. The first unit on scene is kept, with the earliest time of the
+call. Rows of the same unit are its statuses or its patients; other rows are further units.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from numba import njit
 from .._files.columns import BLANKS, text
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
-from ..errors._validate import as_float, quote, unwrap
+from ..errors._validate import as_float, quote
 from . import _names, _times
+from ._points import project
 
 Condition: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
-EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
+EXAMPLE_CONDITION = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
 LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
-SIGNS = {"&": " and ", "|": " or ", "~": " not "}
+OPERATOR_WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED_NODES = (
     *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Name, ast.Load, ast.Constant, ast.List),
     *(ast.Tuple, ast.Set, ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
@@ -40,19 +41,19 @@ ORDERINGS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast
 MEMBERSHIP: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
 COMPARISONS: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERINGS, **MEMBERSHIP}
 LONGEST_GAP, LONGEST_STATUS_GAP, SHORTEST_GAP = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds; the last if names come back
-WIDEST_KM = 0.5
+WIDEST_KM, KM_PER_DEGREE = 0.5, 111.2
 MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
 MOST_UNITS = 10  # rows per incident on average: with more, the column names something else
 
 
 def compile_condition(where: Condition) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
-    """Return the columns that a condition reads, and a function that takes their cells and returns a mask of rows."""
+    """Return the columns that a condition names, and a function from their cells, by column, to a mask of rows."""
     names, chosen = _compile_mapping(where) if isinstance(where, Mapping) else _compile_expression(where)
     return names, lambda columns: np.array([chosen(*map(_parse_cell, row)) for row in zip(*columns, strict=True)])
 
 
 def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of a mapping to allowed values, and a function that tests the cells of a row."""
+    """Return the columns of a mapping to allowed values, and a function from the cells of a row to whether all are."""
     if not where or not all(isinstance(name, str) for name in where):
         raise _condition_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)
@@ -61,8 +62,8 @@ def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[.
 
 
 def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of an expression, and a function that evaluates it for the cells of a row."""
-    body = _parse(where)
+    """Return the columns of an expression, and a function from the cells of a row to whether it holds."""
+    body = _parse_condition(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
     decides = isinstance(getattr(body, "op", None), ast.Not) or isinstance(body, (ast.BoolOp, ast.Compare))
@@ -74,19 +75,21 @@ def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     return names, lambda *row: _evaluate(body, dict(zip(names, row, strict=True)))
 
 
-def _parse(where: object) -> ast.expr:
-    """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` replaced by words."""
+def _parse_condition(where: object) -> ast.expr:
+    """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` read as words."""
     if not isinstance(where, str) or len(where) > LONGEST_CONDITION:
         raise _condition_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
-        return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or SIGNS[m[0]], where).strip(), mode="eval").body
+        return ast.parse(
+            re.sub(quoted_or_sign, lambda m: m[1] or OPERATOR_WORDS[m[0]], where).strip(), mode="eval"
+        ).body
     except (SyntaxError, ValueError) as error:
         raise _condition_error(where) from error
 
 
 def _is_allowed(node: ast.AST) -> bool:
-    """Return whether a node may occur in a condition. Ordering texts and testing for substrings are refused."""
+    """Return whether a node may occur in a condition, which may not compare the order or parts of texts."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED_NODES)
     sides: list[ast.expr] = []
@@ -98,7 +101,7 @@ def _is_allowed(node: ast.AST) -> bool:
 
 
 def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
-    """Evaluate a node of an allowed expression for a row, a mapping from columns to cells."""
+    """Return the value of a node of an allowed expression for a row, a mapping from columns to cells."""
     match node:
         case ast.BoolOp(op=op, values=parts):
             return (all if isinstance(op, ast.And) else any)(_evaluate(part, row) for part in parts)
@@ -125,7 +128,7 @@ def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> boo
 
 
 def _parse_cell(cell: object) -> object:
-    """Return a cell as a number if it reads as one, None if it is blank, and else as text."""
+    """Convert a cell to a number if it reads as one, to None if it is blank, else to text."""
     word = text(cell).strip()
     if word.lower() in BLANKS:
         return None
@@ -138,13 +141,13 @@ def _parse_cell(cell: object) -> object:
 def _condition_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
-        f"{EXAMPLE}; got {quote(where)}. Give a mapping if the name of a column has other characters than letters, "
-        "digits and _, and use `CallLog.between` for times."
+        f"{EXAMPLE_CONDITION}; got {quote(where)}. Give a mapping if the name of a column has other characters than "
+        "letters, digits and _, and use `CallLog.between` for times."
     )
 
 
 class JoinedRows(NamedTuple):
-    """One row per incident, with the values that it takes from the incident's other rows."""
+    """Result of joining rows: one row per incident, with values from its other rows."""
 
     kept: IntArray  # (K,), the row of each incident that is kept, in order of time
     times: Times  # (K,), the first of each incident
@@ -155,14 +158,16 @@ class JoinedRows(NamedTuple):
 def join_rows(
     names: pd.Series[Any], times: Times, places: FloatArray, details: pd.DataFrame, statuses: bool, patients: bool
 ) -> JoinedRows:
-    """Join the rows of each incident; rows must be in order of time, and ``names`` has the incident of each.
+    """Join the rows of each incident, by ``names`` of incidents; rows must be in order of time.
 
-    Rows without a name are incidents of their own. Rows without a unit are units of their own, unless the log has one
-    row per status (``statuses``) or per patient (``patients``).
+    Rows have ``places``, (K, 2), in degrees, and ``details``, as in `CallLog`. Rows without a name are incidents of
+    their own. Rows without a unit are units of their own, unless the log has one row per status (``statuses``) or per
+    patient (``patients``).
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
-    incident = _incidents(code, times, places, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
+    km = KM_PER_DEGREE * project(places, (places[0, 0], float(np.median(places[:, 1]))))
+    incident = _incidents(code, times, km, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
     if not statuses and len(np.unique(incident)) * MOST_UNITS < len(code):
         incident = np.arange(len(code))
     _, first, incident = np.unique(incident, return_index=True, return_inverse=True)
@@ -180,26 +185,26 @@ def join_rows(
     if len(first) < len(code) and "units_sent" not in details and (per_unit or "unit" in details):
         sent = pd.Series(unit[unit >= 0]).groupby(incident[unit >= 0]).nunique()
         joined["units_sent"] = sent.reindex(incident[kept], fill_value=1).to_numpy().astype(float)
-    late, far = (times - times[first][incident]).astype(float) / 60, _to_km(places) - _to_km(places)[first][incident]
+    late, far = (times - times[first][incident]).astype(float) / 60, km - km[first][incident]
     extent = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
     return JoinedRows(kept, times[first][incident[kept]], joined, extent)
 
 
 def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
-    """Return the row of each incident whose unit was first on scene; without arrivals, its first row with a stamp."""
+    """Return the row of each incident whose unit was first on scene; without arrivals, the first one with a stamp."""
     on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
     on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
     order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
     return order[np.unique(incident[order], return_index=True)[1]]
 
 
-def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
-    """Return for each row the index of the first row of its incident, shape (K,); ``longest`` is in seconds."""
+def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> IntArray:
+    """Return the first row of each row's incident, (K,): rows of one code near each other and within ``longest`` s."""
     by_name = np.argsort(code, kind="stable")
-    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), _to_km(places)[by_name].T
+    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), km[by_name].T
     limit = np.full(len(code), longest)
     for _ in range(2):
-        incident = _chain(code[by_name], seconds, x, y, limit)
+        incident = _link_rows(code[by_name], seconds, x, y, limit)
         often = np.bincount(code[by_name], incident == np.arange(len(code))) > MOST_INCIDENTS
         limit[often[code[by_name]]] = SHORTEST_GAP if longest == LONGEST_GAP else longest
     found = np.empty(len(code), dtype=np.int64)
@@ -208,8 +213,8 @@ def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float)
 
 
 @njit(cache=True, nogil=True)
-def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
-    """Return the first row of each row's chain: a row joins the last earlier one of its code within the limits."""
+def _link_rows(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
+    """Return the first row of each row's incident, (K,): rows join the last earlier row of their code in reach."""
     incident = np.arange(len(code))
     for i in range(len(code)):
         j = i - 1
@@ -221,15 +226,8 @@ def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, lo
     return incident
 
 
-def _to_km(places: FloatArray) -> FloatArray:
-    """Project longitudes and latitudes to a plane, in km, shape (K, 2), on which distances within a city are true."""
-    lon, lat = unwrap(places, places[0, 0]).T
-    # one scale for all rows, as x = lon cos(lat) would turn a step to the north into one to the east as well
-    return 111.2 * np.column_stack([(lon - lon[0]) * np.cos(np.radians(np.median(lat))), lat])
-
-
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
-    """Return one column of times per kind of stamp, from a log with one status per row; NaT for other statuses."""
-    roles = statuses.map({word: _names.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
+    """Return a column of times per role of a stamp, from a log with a status per row; NaT for other statuses."""
+    roles = statuses.map({word: _names.stamp_of_status(word) for word in statuses.dropna().unique()}).to_numpy()
     found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _names.STAMPS}
     return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

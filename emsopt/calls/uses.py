@@ -1,4 +1,4 @@
-"""Judge for which decisions a calibrated model may be used.
+"""Judge for which uses, such as the choice of a fleet, a calibrated model agrees well enough with the record.
 
 =============  =====================================================================================================
 use            usable if
@@ -18,14 +18,14 @@ workload       no more stations differ from their recorded workloads than chance
 The model judged is the hypercube model of `Fit.city`, which plans use, on days that the fit has not seen. Where chance
 alone could make a difference as large as the limit, the answer is "cannot tell", and the model is not usable.
 
-**Starts.** Three signs that stations are missing from the table are added up; ``moves`` is not usable
-from a sum of `MOST_SIGNS` on.
+**Starts.** Three signs that stations are missing from the table are added up; from a sum of 1 on, ``moves`` is not
+usable.
 
 - Times hardly grow with distance: the fitted speed in units of `FAST_KMH`.
 - Drives fit better if units start elsewhere. A drive to a place at distance d and in direction e from its station takes
   a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term e
-  · δ for every station estimates how far stations are displaced; neighbours of missing ones appear displaced too. This
-  sign is the displacement, corrected for chance, as a share of the median distance of the drives.
+  · δ for every station estimates how far stations are displaced. This sign is the displacement, corrected for chance,
+  as a share of the median distance of the drives.
 - The middle of the calls of a unit lies far from every station, in units of the median distance of these calls from
   it, corrected for chance. Values up to `USUAL_DISPLACEMENT` are usual, as units stand in for busy neighbours.
 
@@ -40,6 +40,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors._types import FloatArray, IntArray
+from ._points import project
 from .recorded import Z90
 
 if TYPE_CHECKING:
@@ -47,16 +48,16 @@ if TYPE_CHECKING:
     from .log import CallLog
     from .replaying import Replay
 
-Ruling: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why
+Ruling: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why, as a sentence
 MEAN_LIMIT, PERCENTILE_LIMIT = 0.05, 0.10  # relative differences allowed of the mean and of the 90th percentile
 MOVES_LIMIT = 0.2  # the same of the mean, if only deployments are compared
 SHARE_LIMIT, RELATIVE_SHARE_LIMIT = 0.04, 0.25  # differences allowed of shares, in all and relative to the recorded one
-LEAST_SLOPE = 0.5  # minutes recorded per minute more of the model: a model below does not tell places apart
-MOST_UNITS, MOST_LOST = 1.2, 0.01  # units per call, and share of calls that find all units busy
+LEAST_SLOPE = 0.5  # recorded minutes per modelled minute: a model below does not tell places apart
+MOST_UNITS_PER_CALL, MOST_LOSS = 1.2, 0.01  # units per call, and share of calls that find all units busy
 KM_PER_DEGREE = 111.19
-MOST_SIGNS, FAST_KMH, USUAL_DISPLACEMENT, UNITS_WEIGHT = 1.0, 90.0, 0.4, 1.5  # for the signs of a wrong table
+MOST_SUM_OF_SIGNS, FAST_KMH, USUAL_DISPLACEMENT, UNITS_WEIGHT = 1.0, 90.0, 0.4, 1.5  # for the signs of a wrong table
 LEAST_DRIVES, FEWEST_CALLS = 600, 12  # drives in all; drives of a station or calls of a unit: fewer are mostly chance
-CAP_QUANTILE = 0.975  # quantile at which minutes are cut, as a few long drives would decide the regression
+HIGH_QUANTILE = 0.975  # of minutes: longer drives are cut to it, as a few would decide the regression
 FEWEST_PLACES = 5  # fewer distinct values show a step by chance
 NEAR_KM = 0.3  # shorter distances have no clear direction
 ROUNDING_STEPS, COARSEST_KM = (0.1, 0.05, 0.02), 1.5  # steps (degrees) of rounded places that are looked for
@@ -72,10 +73,10 @@ TITLES = {
 
 
 def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
-    """Return the table `BackTest.uses`: for each use whether it is ``usable``, and ``why``, a sentence.
+    """Return the table `BackTest.uses`: whether the model is ``usable`` for each use, and ``why``, a sentence.
 
-    ``apart`` is what `separates_places` returns. ``other`` is a sentence if the record follows another rule of
-    dispatch, else empty. ``frames`` are the tables of the back-test: overall, by zone and by station.
+    ``apart`` is the result of `separates_places`, ``other`` a sentence if the record follows another rule of dispatch,
+    else empty. ``frames`` are `BackTest.overall`, ``by_zone`` and ``by_station``.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
@@ -103,10 +104,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str,
 
 
 def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
-    """Return whether recorded responses (min), (K,), grow significantly with modelled ones, (K,), and a sentence why.
-
-    A slope significantly below `LEAST_SLOPE` counts as no.
-    """
+    """Judge whether recorded responses (min), (K,), are significantly longer where modelled ones, (K,), are."""
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
     slope = x @ y / squares
@@ -119,28 +117,24 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
 
 
 def _judge_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Ruling) -> Ruling:
-    """Judge whether the model may be used to choose the number of units.
-
-    ``row`` is the row "utilization" of the back-test, None if the log has no units with known homes; ``moves`` is the
-    ruling on moves, which must be positive too.
-    """
+    """Judge the choice of a number of units, by a back-test's row "utilization", if any, and the ruling on moves."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
-    if (each := fit.units_per_call) > MOST_UNITS:
+    if (each := fit.units_per_call) > MOST_UNITS_PER_CALL:
         return False, f"{each:.1f} units go to a call, but the model sends one: true workloads are higher."
-    if replay.loss_fraction > MOST_LOST:
+    if replay.loss_fraction > MOST_LOSS:
         return False, f"In {replay.loss_fraction:.1%} of the replayed calls all units were busy."
     usable, why = _judge_share(row)
     return (usable, why) if moves[0] or not usable else moves
 
 
 def _judge_share(row: pd.Series[float]) -> Ruling:
-    """Judge a share of calls or of time by the limits `SHARE_LIMIT` and `RELATIVE_SHARE_LIMIT`."""
+    """Judge a share of calls or of time: it may be off by 4 points and by a quarter of the recorded share."""
     return _judge_measure(row, min(SHARE_LIMIT / max(row["recorded"], 1e-9), RELATIVE_SHARE_LIMIT), "{:.1%}")
 
 
 def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
-    """Judge a modelled measure: it and chance must be within a relative ``limit`` of the recorded value."""
+    """Judge a row of `BackTest.overall`: the model, and chance, may be off by a relative ``limit`` at most."""
     recorded, model, before = row[["recorded", "city_model", "as_before"]]
     if not recorded > 0:
         return False, "Cannot tell: nothing was recorded."
@@ -157,7 +151,7 @@ def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
 
 
 def _judge_group(frame: pd.DataFrame, noun: str) -> Ruling:
-    """Judge zones or stations: no more may lie outside their intervals of 90 % than chance explains."""
+    """Judge zones or stations (``noun``): as many as chance explains may lie outside their 90 % intervals."""
     from scipy.stats import binom
 
     frame = frame.dropna()
@@ -169,14 +163,14 @@ def _judge_group(frame: pd.DataFrame, noun: str) -> Ruling:
 
 
 def deviations(frame: pd.DataFrame) -> pd.Series[float]:
-    """Return recorded minus modelled values of the zones or stations outside their 90 % intervals, largest first."""
+    """Return recorded minus modelled values of zones or stations outside their 90 % intervals, the largest first."""
     off = frame["recorded"] - frame["city_model"]
     far = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
     return off[far].sort_values(key=abs, ascending=False)
 
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
-    """Return a sentence on predicted days that overlap with the calls of the fit; empty if there are none."""
+    """Return a sentence on the days of ``later`` calls that the fit was made from; empty if there are none."""
     used, mine = (
         pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])
         for log in (fit.calls, later)
@@ -188,14 +182,15 @@ def _fitted_days(fit: Fit, later: CallLog) -> str:
 
 
 def judge_starts(fit: Fit) -> tuple[bool, str]:
-    """Judge whether units start from the stations of a fit, by the three signs that the module's docstring lists."""
-    scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
-    points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
+    """Judge whether units start from the stations of a fit, by the three signs of `emsopt.calls.uses`."""
+    degrees = {"calls": fit.calls.locations, "stations": fit.stations[["lon", "lat"]].to_numpy(float)}
+    middle = degrees["stations"][0, 0], fit.stations["lat"].mean()
+    places, points = (KM_PER_DEGREE * project(each, middle) for each in degrees.values())
     drives, unknown = fit.drives, "Cannot tell where units start:"
     if len(drives) < LEAST_DRIVES:
         return False, f"{unknown} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
-    for what, where in (("calls", places), ("stations", points)):
-        if (km := KM_PER_DEGREE * _rounding_step(where / scale)) > COARSEST_KM:
+    for what, where in degrees.items():
+        if (km := KM_PER_DEGREE * _rounding_step(where)) > COARSEST_KM:
             return False, f"{unknown} places of {what} are rounded to {km:.1f} km."
     station = drives["station"].to_numpy()
     offsets = places[drives["call"]] - points[station]
@@ -214,19 +209,19 @@ def judge_starts(fit: Fit) -> tuple[bool, str]:
     if far is not None:
         text = f"the middle of a unit's calls is {far:.2f} of their spread away from the closest station"
         signs[text] = UNITS_WEIGHT * max(far - USUAL_DISPLACEMENT, 0)
-    if sum(signs.values()) < MOST_SIGNS:
+    if sum(signs.values()) < MOST_SUM_OF_SIGNS:
         return True, f"Units start from the stations: {', and '.join(signs)}."
     found = ", and ".join(sorted(signs, key=lambda text: -signs[text])[:2])
     return False, f"Most probably stations are missing from the table, or units do not start from them: {found}.{named}"
 
 
 def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
-    """Estimate from drives how far stations are displaced (root mean square), and the median distance, both km.
+    """Estimate by how many km drives start away from their stations (root mean square), and their median distance (km).
 
-    ``minutes`` (K,); ``offsets`` (K, 2) from the station to the call, km; ``station`` (K,), the index of each drive's.
+    Drives have ``minutes``, (K,), ``offsets`` from the station to the call (km), (K, 2), and a ``station``, (K,).
     """
     enough = np.bincount(station) >= FEWEST_CALLS
-    minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP_QUANTILE)), enough[station]
+    minutes, kept = np.minimum(minutes, np.quantile(minutes, HIGH_QUANTILE)), enough[station]
     minutes, offsets, station = minutes[kept], offsets[kept], (np.cumsum(enough) - 1)[station[kept]]
     km, drive = np.hypot(*offsets.T), np.arange(len(minutes))
     weight = 1 / np.maximum(np.polyval(np.polyfit(km, minutes, 1), km), 1)
@@ -244,7 +239,11 @@ def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -
 
 
 def _unit_offset(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
-    """Return the third sign of the module, averaged over calls (None without units), and a sentence naming units."""
+    """Return how far the middle of a unit's calls is from every station, and a sentence that names the furthest units.
+
+    Distances are in units of the median distance of the calls from their middle, and averaged over the calls; None if
+    no unit has 12 calls. ``places`` of calls, (K, 2), and ``points`` of stations, (N, 2), are in km.
+    """
     far, calls = dict[str, float](), []
     for unit, rows in units.groupby(units).indices.items():
         if len(rows) >= FEWEST_CALLS:
@@ -259,9 +258,9 @@ def _unit_offset(units: pd.Series[Any], places: FloatArray, points: FloatArray) 
 
 
 def _rounding_step(degrees: FloatArray) -> float:
-    """Return the step in `ROUNDING_STEPS` (degrees) to which places, (K, 2), are rounded; 0 if to none of these."""
+    """Return the step to which places, (K, 2), in degrees, are rounded: 0.1, 0.05, 0.02, or 0 if none fits."""
     for step in ROUNDING_STEPS if len(np.unique(degrees, axis=0)) >= FEWEST_PLACES else ():
         steps = (degrees - degrees[0]) / step
-        if (np.abs(steps - np.round(steps)) < 1e-6).mean() > CAP_QUANTILE:
+        if (np.abs(steps - np.round(steps)) < 1e-6).mean() > HIGH_QUANTILE:
             return step
     return 0.0

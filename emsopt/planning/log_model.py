@@ -16,7 +16,7 @@ import numpy as np
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
 from ..calls.calibration import describe_missing_units, name_stations
-from ..calls.checks import other_rows
+from ..calls.checks import non_call_masks
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog
@@ -245,7 +245,7 @@ def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: b
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Treat rows that may not be calls by `Settings.others`; return the log, and sentences on them, or ""."""
     done = OTHER_ROWS[_validate.choice(s.others, "others", OTHER_ROWS)]
-    kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
+    kind, never = non_call_masks(calls, stations[["lon", "lat"]].to_numpy(float))
     others, hours, without = kind | never, 0.0, ""
     if not others.any():
         return calls, ""
@@ -297,10 +297,12 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: 
 def _note_on_unused_columns(calls: CallLog) -> list[str]:
     """Return a list with a sentence on unused columns of times if the log lacks stamps, else an empty list."""
     missing = [role for role in STAMPS if role not in calls.details]
-    if not calls.spare or not missing:
+    if not calls.unused_times or not missing:
         return []
-    names = ", ".join(map(repr, calls.spare))
-    guessed = {role: name for name, role in calls.spare.items() if role} or {missing[0]: next(iter(calls.spare))}
+    names = ", ".join(map(repr, calls.unused_times))
+    guessed = {role: name for name, role in calls.unused_times.items() if role} or {
+        missing[0]: next(iter(calls.unused_times))
+    }
     which = " or the ".join(STAMPS[role] for role in missing)
     said = f"Columns of times not taken: {names}. If one is the {which}, name it, such as by "
     return [Message(said, Argument("columns", guessed), ".")]
@@ -428,7 +430,7 @@ def _general_assumptions(model: Model) -> list[str]:
     if model.dispatch.rule != "nearest":
         own = model.dispatch.rule == "first due" and not model.dispatch.column
         others = "others in the order in which they answered there" if own else "closest that has a free one"
-        one = f"One unit goes to each call, first from {model.dispatch.text}, then from the {others}"
+        one = f"One unit goes to each call, first from {model.dispatch.first_choice}, then from the {others}"
     if model.dispatch.rule == "agency":
         one += "; a unit that moves belongs to the agency of its new station"
     if each > SEVERAL_UNITS:

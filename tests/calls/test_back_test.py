@@ -17,11 +17,6 @@ from emsopt.calls.recorded import measures, percentile, recorded_responses, roun
 
 
 @pytest.fixture(scope="module")
-def san_jose():
-    return eo.datasets.san_jose_calls()
-
-
-@pytest.fixture(scope="module")
 def stations():
     rng = np.random.default_rng(1)
     names = [f"Station {k + 1}" for k in range(8)]
@@ -42,9 +37,8 @@ def early(san_jose):
 
 @pytest.fixture(scope="module")
 def report(fit, stations):
-    return eo.calls.back_test(
-        fit, synthetic_log(stations, Truth(wrong=0), days=14, start="2024-04-01", rng=2), draws=100
-    )
+    later = synthetic_log(stations, Truth(wrong=0), days=14, start="2024-04-01", rng=2)
+    return eo.calls.back_test(fit, later, draws=100)
 
 
 def test_impossible_responses_are_left_out_and_counted(stations):
@@ -58,13 +52,13 @@ def test_impossible_responses_are_left_out_and_counted(stations):
     assert (list(report.left_out.values()), report.calls) == ([4, 3, 1], len(log) - 8)
 
 
-def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
+def test_the_page_is_self_contained_and_has_no_single_call(fit, report, tmp_path):
     page = report.save(tmp_path / "page.html").read_text("utf-8")
     assert page.count("<svg") >= 4
     assert "http" not in page.replace("http-equiv", "")
     assert "default-src 'none'" in page
     assert report.verdict[0].split(":")[0] in page
-    for text in (page, repr(report), report._repr_html_()):
+    for text in (page, repr(report), report._repr_html_(), repr(fit), fit._repr_html_()):
         assert not re.search(r"\d\d:\d\d|\bE\d+\b|\d\.\d{4}", text)  # clock, unit or place of a call
     assert (report.by_zone["calls"] >= 5).all()
 
@@ -84,10 +78,9 @@ def evaluation():
     return eo.evaluators.exact_hypercube(city, [0, 2, 4])
 
 
-@pytest.mark.parametrize("threshold", [5.0, 8.0, 8.5])
-def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
+def test_a_clock_of_minutes_is_that_of_draws(evaluation):
     """200,000 response times, one at each quantile of the model, begun at random and rounded down to whole minutes."""
-    rng = np.random.default_rng(0)
+    rng, threshold = np.random.default_rng(0), 8.5
     at = np.linspace(0, 80, 1601)
     within = 1 - evaluation.late_fraction(at)
     drawn = rng.permutation(np.interp((np.arange(200_000) + 0.5) / 200_000, within, at))
@@ -198,3 +191,23 @@ def test_every_use_is_judged_by_its_rule(san_jose, early, fit, stations):
     assert not wrong.uses["usable"].any()
     assert re.search("do not use.*too low: recorded", wrong.verdict[0])
     refused("moves", real.usable, "move")
+
+
+def results_at(shift, log, stations):
+    """Return the results of a log with a row per patient whose longitudes, and those of the stations, are shifted."""
+    move = lambda frame: frame.assign(lon=(frame["lon"] + shift + 180) % 360 - 180)
+    frame = log.to_frame().assign(incident_id=np.arange(len(log)))
+    rows = pd.concat([frame.assign(patient_id=1), frame.assign(patient_id=2, lon=frame["lon"] + 0.004)])
+    calls = eo.calls.read_calls(move(rows))
+    fit = eo.calls.calibrate(calls.between("2024-03-01", "2024-03-11"), move(stations), dispatch="first due")
+    report = eo.calls.back_test(fit, calls.between("2024-03-11", "2024-03-15"), draws=40, cell_km=1)
+    order = fit.dispatch.costs(calls.locations, fit.distances(calls.locations)).argsort(axis=0)
+    return calls.joined_text, order.tolist(), report.html
+
+
+def test_no_result_depends_on_the_longitude(stations):
+    """Greenwich and the date line, from either side, pass between the stations of a city like any other meridian."""
+    log = synthetic_log(stations, days=14, rng=1)
+    found = results_at(30, log, stations)
+    assert found[0].startswith(f"{len(log):,} rows joined")
+    assert all(results_at(shift, log, stations) == found for shift in (-0.07, 179.93, -180.12))

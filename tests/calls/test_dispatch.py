@@ -23,9 +23,7 @@ def places():
     rng = np.random.default_rng(1)
     km = np.vstack([rng.uniform(0, 14, (N, 2)), rng.uniform(0, 14, (400, 2))])
     points = km / 111.19 / [np.cos(np.radians(45)), 1] + [0, 45]
-    table = pd.DataFrame(
-        {"name": [f"Station {k + 1}" for k in range(len(km))], "lon": points[:, 0], "lat": points[:, 1]}
-    )
+    table = pd.DataFrame(points, columns=["lon", "lat"]).assign(name=[f"Station {k + 1}" for k in range(len(km))])
     return table.assign(agency=np.where(np.random.default_rng(2).random(len(km)) < 0.5, "West", " east"))
 
 

@@ -77,14 +77,15 @@ def test_times_of_day_belong_to_the_call(form, frame):
 
 LAYOUTS = {
     "local": [
+        *("%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
         *(
-            "%m/%d/%Y %I:%M:%S %p",
-            "%d/%m/%Y %H:%M:%S",
-            "%d.%m.%Y %H:%M:%S",
-            "%d-%b-%Y %H:%M:%S",
             "%Y %b %d %I:%M:%S %p",
+            "%B %d, %Y %H:%M:%S",
+            "%Y%m%d%H%M%S",
+            "%Y-%m-%d %I:%M:%S%p",
+            "%a %d %b %Y, %H:%M:%S",
+            "%d%b%Y:%H:%M:%S",
         ),
-        *("%B %d, %Y %H:%M:%S", "%Y%m%d%H%M%S", "%Y-%m-%d %I:%M:%S%p", "%a %d %b %Y, %H:%M:%S", "%d%b%Y:%H:%M:%S"),
         *("%b %d %Y %I:%M:%S %p", "%a %b %d %H:%M:%S %Y"),
     ],
     "UTC": ["%Y-%m-%d %H:%M:%S UTC"],
@@ -123,15 +124,11 @@ def test_midnight_is_the_end_of_a_day_too(frame):
     same(ec.read_calls(places.assign(date=before.dt.strftime("%d.%m.%Y"), time="24:00")), frame, ())
 
 
-def m_ss(seconds):
-    return f"{seconds // 60}:{seconds % 60:02d}"
-
-
 DURATIONS = {
-    "M:SS": m_ss,
-    "MM:SS": lambda s: m_ss(s).zfill(5),
+    "M:SS": lambda s: f"{s // 60}:{s % 60:02d}",
+    "MM:SS": lambda s: f"{s // 60:02d}:{s % 60:02d}",
     "H:MM:SS": lambda s: f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}",
-    "Excel's M:SS:00": lambda s: m_ss(s) + ":00",
+    "Excel's M:SS:00": lambda s: f"{s // 60}:{s % 60:02d}:00",
     "0 days": lambda s: str(pd.Timedelta(seconds=s)),
     "ISO 8601": lambda s: f"PT{s // 60}M{s % 60}S",
     "words": lambda s: f"{s // 60} min {s % 60} sec",
@@ -161,20 +158,15 @@ def test_elapsed_times_give_stamps(form, frame, lasting):
     assert (stamps["dispatched"].dt.floor("min").to_numpy() == coarse["dispatched"].to_numpy()).all()
 
 
-@SLOW
-@given(logs(), st.lists(st.integers(600, 7199), min_size=60, max_size=60))
-def test_hours_and_minutes_on_scene(frame, lasting):
-    lasting = np.array(lasting[: len(frame)]) // 60 * 60 + 600
-    column = [f"{s // 3600}:{s // 60 % 60:02d}" for s in lasting.tolist()]
-    log = ec.read_calls(frame.drop(columns="cleared").assign(**{"Time On Scene": column}))
-    assert ((log.details["cleared"] - log.details["on_scene"]).dt.total_seconds() == lasting).all()
-
-
-def test_days_of_elapsed_times_count():
+def test_hours_and_days_of_elapsed_times_count():
     frame = pd.DataFrame({"time": [f"2025-03-1{k} 16:05" for k in range(5)], "lon": -93.1, "lat": 44.9})
-    lasting = pd.to_timedelta(["26h", *["40min"] * 4])
-    log = ec.read_calls(frame.assign(dispatched=frame["time"], **{"Service Time": lasting.astype(str)}))
-    assert (log.details["cleared"] - log.details["dispatched"]).tolist() == lasting.tolist()
+    for start, name, lasting, write in (
+        ("on_scene", "Time On Scene", ["11min", "62min", "119min", "10min", "33min"], lambda t: str(t)[-8:-3]),
+        ("dispatched", "Service Time", ["26h", *["40min"] * 4], str),
+    ):
+        lasting = pd.to_timedelta(lasting)
+        log = ec.read_calls(frame.assign(**{start: frame["time"], name: list(map(write, lasting))}))
+        assert (log.details["cleared"] - log.details[start]).tolist() == lasting.tolist()
 
 
 @pytest.mark.parametrize("night", ["2025-03-09", "2025-11-02"])
@@ -243,9 +235,8 @@ def test_rows_with_bad_cells_are_left_out_if_wanted(frame, data):
 def test_a_file_without_header_is_named_as_such():
     refused("has no header", ec.read_calls, file("40.0883549,-75.3821004,EMS,2016-01-15 12:01\n" * 9))
     refused("has no header", ec.read_stations, file("North,44.91,-93.12\nSouth,44.92,-93.13\n"))
-    assert (
-        len(ec.read_calls(file("time,lon,lat,2025\n2025-03-14 16:05,-93.1,44.9,x\n"))) == 1
-    )  # one such name is a name
+    named = ec.read_calls(file("time,lon,lat,2025\n2025-03-14 16:05,-93.1,44.9,x\n"))
+    assert len(named) == 1  # one such name is a name
 
 
 @ODD
@@ -255,9 +246,8 @@ def test_rows_are_joined_only_where_number_time_and_place_agree(frame, data):
     kind = data.draw(st.sampled_from(["restart", "agencies", "types", "not filled in"]))
     frame["incident_number"] = np.arange(len(frame))
     if kind == "restart":  # always at one place
-        frame = frame[~frame["time"].dt.date.duplicated()].assign(
-            lon=-93.1, lat=44.9, incident_number=1 + frame["time"].dt.day % 4
-        )
+        number = 1 + frame["time"].dt.day % 4
+        frame = frame[~frame["time"].dt.date.duplicated()].assign(lon=-93.1, lat=44.9, incident_number=number)
         frame = frame[frame["time"].diff().fillna(pd.Timedelta("1D")) > pd.Timedelta(hours=3)]
     elif kind == "agencies":
         frame = pd.concat([frame, frame.assign(lon=frame["lon"] + data.draw(st.floats(0.007, 1)))])
@@ -282,8 +272,8 @@ def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
         rows[role] += pd.to_timedelta(rows["unit"].str[1:].astype(int) * 30, unit="s")
     kind = data.draw(st.sampled_from(["units", "statuses", "patients"]))
     if kind == "statuses":
-        words = dict(
-            zip(["time", *STAMPS], ["Call Created", "Dispatched", "En Route", "On Scene", "Clear"], strict=True)
+        words = {"time": "Call Created"} | dict(
+            zip(STAMPS, ["Dispatched", "En Route", "On Scene", "Clear"], strict=True)
         )
         same_for_all = rows[["incident", "unit", "lon", "lat"]]
         rows = pd.concat([same_for_all.assign(status=word, timestamp=rows[role]) for role, word in words.items()])
@@ -296,13 +286,12 @@ def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
     assert log.joined == len(rows) - len(frame)
 
 
-@pytest.mark.parametrize("lon", [0.0, -93.1, 174.8, 179.9999])
-def test_rows_of_an_incident_are_joined_at_every_longitude_and_in_every_direction(lon):
+def test_rows_of_an_incident_are_joined_in_every_direction():
     """Two rows of a number are joined if they lie 0.4 km apart, and kept apart if 0.6 km; the globe gives distances."""
     for km, joined in ((0.4, 1), (0.6, 0)):
         for angle in np.radians(range(0, 360, 45)):
             north, east = km / 111.2 * np.cos(angle), km / 111.2 * np.sin(angle) / np.cos(np.radians(44.9))
-            places = {"lon": [lon, (lon + east + 180) % 360 - 180], "lat": [44.9, 44.9 + north]}
+            places = {"lon": [174.8, 174.8 + east], "lat": [44.9, 44.9 + north]}
             log = ec.read_calls(pd.DataFrame({"time": "2025-03-14 16:05", "incident_number": 7} | places))
             assert log.joined == joined
             assert not joined or log.join_extent[1] == pytest.approx(km, rel=0.01)

@@ -18,8 +18,8 @@ from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
-from .ask_tell import AskTell, candidates, read_initial
-from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, box_objective
+from .ask_tell import AskTell, read_candidates, read_initial
+from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, to_box_objective
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
@@ -88,8 +88,8 @@ METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any
     Optimizer: METHODS,
     BoxOptimizer: BOX_METHODS,
 }
-DEFAULTS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
-_VERBS = {"min": "minimize", "max": "maximize"}
+DEFAULT_METHODS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
+FUNCTION_BY_SENSE = {"min": "minimize", "max": "maximize"}
 
 
 def minimize(
@@ -203,9 +203,6 @@ def minimize(
     >>> run = eo.minimize(objective, "local", budget=200, rng=0)
     >>> round(run.fun, 2), run.nfev, run.message
     (5.93, 200, 'budget of 200 evaluations used')
-    >>> run = eo.minimize(lambda x: (x[0] - 0.3) ** 2, bounds=[(0, 1)], budget=15, rng=0)
-    >>> run.x.round(2)
-    array([0.3])
     >>> inputs = {"rate": (0.1, 1.0), "solver": eo.optimizers.Categorical(["adam", "sgd"])}
     >>> loss = lambda rate, solver: rate + (solver == "sgd")
     >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
@@ -253,7 +250,7 @@ class _Plan(NamedTuple):
 
 
 class _BoxOptions(NamedTuple):
-    """Arguments of `minimize` for boxes only, None if omitted."""
+    """Arguments of `minimize` that apply to boxes only; each is None if it was omitted."""
 
     bounds: Bounds | None
     noisy: bool | None
@@ -266,13 +263,13 @@ _OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
 def _search(
     sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
 ) -> Run:
-    """Run the search of `minimize` or `maximize`: ask for candidates, evaluate them and tell their values."""
+    """Search as `minimize` does for the ``sense`` "min", and `maximize` for "max"."""
     method, name, kind = resolve_method(sense, objective, method)
     goal = build_objective(sense, objective, method, box)
     plan, parallel_map, column = _check_plan(plan), mapper(plan.workers), kind.column
-    first, known = candidates(plan.x0, goal.space), read_initial(plan.initial, goal.space, column)
+    first, known = read_candidates(plan.x0, goal.space), read_initial(plan.initial, goal.space, column)
     _warn_of_starts(sense, plan, len(first))
-    record = _Record(goal, sense, column, bool(plan.catch), known)
+    record = _RunRecord(goal, sense, column, bool(plan.catch), known)
     about: dict[str, Any] = {
         "batch": plan.batch or (1 if plan.workers == 1 else BATCH),
         "x0": [x.tolist() for x in first],
@@ -295,7 +292,7 @@ def _search(
 
 
 def _check_plan(plan: _Plan) -> _Plan:
-    """Return the plan with checked numbers and classes of errors; raise if one is invalid."""
+    """Return the plan with its budget, target, batch and catch checked."""
     return plan._replace(
         budget=_validate.whole_number(plan.budget, "budget"),
         target=None if plan.target is None else _validate.finite_number(plan.target, "target"),
@@ -305,7 +302,7 @@ def _check_plan(plan: _Plan) -> _Plan:
 
 
 def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
-    """Return the format of a run's checkpoint, with the keys of its first line that may differ on resumption."""
+    """Return the format of a run's checkpoint, and which keys of its first line may differ when the run resumes."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
     loose = {"batch": plan.batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
@@ -326,16 +323,16 @@ def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
         )
 
 
-class _Record:
-    """Candidates with finite values so far (``given``, known ones first) and failures of a run."""
+class _RunRecord:
+    """Observations of a run, for its history and its result: finite values in ``given``, failures in ``failed``."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
     ) -> None:
         self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
-        self.better: Callable[..., float] = max if sense == "max" else min
+        self.pick_best: Callable[..., float] = max if sense == "max" else min
         self.given: Observations = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
-        self.best = self.better((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
+        self.best = self.pick_best((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
         self.failed: list[str] = []
         inputs = self.space.names or (column,)
         self.columns = ["evaluation", *inputs, "value", "best", *(["error"] if catches else []), "seconds"]
@@ -344,11 +341,11 @@ class _Record:
                 raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
 
     def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
-        """Record the outcome of an evaluation; return its row of the history, without number and seconds."""
+        """Record the outcome of an evaluation; return its row of the history without its number and the seconds."""
         value, point = value_of(outcome), self.space.presented(x)
         if np.isfinite(value):
             self.given.append((x, value))
-            self.best = self.better(self.best, value)
+            self.best = self.pick_best(self.best, value)
         else:
             self.failed.append(f"{outcome} at {point}")
         inputs = point.values() if self.space.names else (tuple(x.tolist()),)
@@ -380,7 +377,7 @@ def describe(objective: Objective | BoxObjective, name: str, method: str | AskTe
 
 
 def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return an optimizer's public attributes that are plain values, and a hash of its generator."""
+    """Return the public attributes of an optimizer that are plain values, and a hash of its random generator."""
     plain = {  # public attributes are options, those with _ are state
         name: value
         for name, value in sorted(vars(optimizer).items())
@@ -391,12 +388,14 @@ def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
 
 
 def _describe_deployments(objective: Objective) -> dict[str, Any]:
-    """Return what identifies an objective over deployments, without options that do not change its values."""
-    city, space = objective.city, objective.space
+    """Return plain values that identify an objective over deployments: all that its values depend on."""
+    city, space, metric = objective.city, objective.space, objective.metric
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
-    lists = _metric_arguments(objective.metric)
+    # arguments of the metric, or of each part of a weighted one, such as a threshold or targets by atom
+    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
+    lists = [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
@@ -410,14 +409,8 @@ def _describe_deployments(objective: Objective) -> dict[str, Any]:
     }
 
 
-def _metric_arguments(metric: Any) -> list[list[Any]]:
-    """Return the arguments of a metric, or of each part of a weighted one, such as a threshold or targets by atom."""
-    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
-    return [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
-
-
 def _describe_box(objective: BoxObjective) -> dict[str, Any]:
-    """Return what identifies an objective on a box: name of the function or its type, noise, sense and inputs."""
+    """Return plain values that identify an objective on a box: name of the function, noise, sense and inputs."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
@@ -441,7 +434,7 @@ def resolve_method(
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
     kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
     methods = METHODS_BY_BASE[kind]
-    method = DEFAULTS[kind] if method is None else method
+    method = DEFAULT_METHODS[kind] if method is None else method
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"  # an optimizer that knows more is another one
     elif isinstance(method, str):
@@ -457,20 +450,21 @@ def resolve_method(
 
 
 def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None:
-    """Raise if the optimizer, or else the objective, has another sense than the run."""
+    """Raise if ``method`` is an optimizer of another sense, or else ``objective`` has another sense."""
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
-    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
+    if own is not None and _validate.choice(own, "sense", tuple(FUNCTION_BY_SENSE)) != sense:
         who = "`objective`" if known is objective else "`method`"
-        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
+        right, wrong = FUNCTION_BY_SENSE[own], FUNCTION_BY_SENSE[sense]
+        raise InputError(f"{who} has the `sense` {own!r}: use `{right}`, not `{wrong}`.")
 
 
 def build_objective(
     sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions
 ) -> Objective | BoxObjective:
-    """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
+    """Return the objective that a search evaluates, of the given sense; raise if arguments contradict each other."""
     if isinstance(method, str) and not isinstance(objective, Objective):
-        return box_objective(objective, **box._asdict(), sense=sense)
+        return to_box_objective(objective, **box._asdict(), sense=sense)
     given = [name for name, value in box._asdict().items() if value is not None]
     if given:
         why = "does not apply to an Objective, which has its own set of deployments and knows whether it is noisy"

@@ -13,7 +13,7 @@ from .box import Box, Integer
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A function to optimise; call it with one point or with one point per row.
+    """A function to optimise, with its bounds and best known value; call it with one point or with one per row.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Problem:
         return float(values[0]) if points.ndim == 1 else values
 
     def on_unit_cube(self) -> "Problem":
-        """Return the problem as maximisation on the unit cube, as `ControlProblem` requires.
+        """Return the problem as one of maximisation on the unit cube, as `ControlProblem` requires.
 
         If the problem is a minimisation, the sign of its values is reversed. Noise is kept, and whole-number inputs are
         still rounded; unlike in `Box.to_unit`, the lowest whole number is at 0 and the highest at 1.

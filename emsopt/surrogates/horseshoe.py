@@ -77,7 +77,7 @@ class Horseshoe:
 
 
 def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng: Rng = None) -> Horseshoe:
-    """Run some sweeps of the chain and return its last state, an approximate draw from the posterior.
+    """Run some sweeps of the Gibbs chain and return its last state, an approximate draw from the posterior.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng
 
 
 def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Generator) -> FloatArray:
-    """Draw one value per scale from inverse gamma distributions with a common shape parameter."""
+    """Draw one value per scale, (D,) or a number, from inverse gamma distributions with a common shape parameter."""
     draws = rng.standard_exponential(np.shape(scale)) if shape == 1 else rng.standard_gamma(shape, np.shape(scale))
     return np.minimum(np.maximum(scale / np.maximum(draws, MIN_VARIANCE), MIN_VARIANCE), MAX_VARIANCE)
 
@@ -125,7 +125,7 @@ def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Gen
 def _draw_bhattacharya(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ; ``prior`` holds β_k² τ², shape (D,)."""
+    """Draw α, (D,), by Algorithm 1 of Bhattacharya et al. on the model divided by σ; ``prior`` holds β_k² τ², (D,)."""
     n, D = X.shape
     sigma, root = np.sqrt(noise_variance), np.sqrt(prior)
     scaled = X * root
@@ -143,15 +143,14 @@ def _draw_bhattacharya(
 def _draw_cholesky(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹), M = XᵀX + Σ*⁻¹, by the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½."""
-    D = X.shape[1]
+    """Draw α, (D,), from N(M⁻¹ Xᵀy, σ² M⁻¹), M = XᵀX + Σ*⁻¹, by a Cholesky factor; ``prior`` holds β_k² τ², (D,)."""
     root = np.sqrt(prior)
     scaled = X * root
-    gram = scaled.T @ scaled
-    gram[np.diag_indices(D)] += 1.0  # no eigenvalue is below 1, whatever the prior variances
+    gram = scaled.T @ scaled  # of Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½, which is well-conditioned
+    gram[np.diag_indices(X.shape[1])] += 1.0  # no eigenvalue is below 1, whatever the prior variances
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
     mean = solve_triangular(factor, scaled.T @ y, lower=True, check_finite=False)
-    z = mean + np.sqrt(noise_variance) * rng.standard_normal(D)
+    z = mean + np.sqrt(noise_variance) * rng.standard_normal(len(root))
     return root * solve_triangular(factor, z, lower=True, trans=1, check_finite=False)
 
 
@@ -172,8 +171,7 @@ class Standardized:
 def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     """Centre features, (n, D), and observations, (n,), and divide them by their standard deviations.
 
-    At least two observations must differ. Constant features become zero; their coefficients are then drawn from the
-    prior alone.
+    At least two observations must differ. Constant features become zero.
     """
     # sums by another order of memory round differently
     X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)

@@ -35,7 +35,7 @@ def test_the_first_choice_is_the_best_definite_point_that_the_constraint_allows(
     optimizer._rank = lambda function, **options: (
         seen.update(f=function) or type(optimizer)._rank(optimizer, function, **options)
     )
-    u = next(optimizer._choose())
+    u = next(optimizer._yield_points())
     assert space.allows(space.from_unit(u))
     np.testing.assert_allclose(space.to_unit(space.from_unit(u)), u, atol=1e-9)
     others = np.array([space.to_unit(space.sample(rng=rng)) for _ in range(2000)])

@@ -11,7 +11,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.optimizers import BOX_METHODS, BOKEAuto, Categorical, Integer, RandomSearch, Real
-from emsopt.optimizers.boxes._base import RandomPoints, box_objective
+from emsopt.optimizers.boxes._base import RandomPoints, to_box_objective
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 from emsopt.problems.box import Box
 
@@ -54,7 +54,7 @@ def deployments():
 def test_what_knows_its_direction_refuses_the_other_verb(sense, deployments):
     """A Problem, an Objective, a function on a box, and a function with an attribute `sense`; the verb is named."""
     problem = eo.problems.Problem("line", lambda x: x[:, 0], [(0, 1)], sense)
-    on_its_box = box_objective(plain, bounds=[(0, 1)], sense=sense)
+    on_its_box = to_box_objective(plain, bounds=[(0, 1)], sense=sense)
     known = [problem, saying(sense), on_its_box] + ([deployments] if sense == "min" else [])
     other, optimizer = "max" if sense == "min" else "min", RandomPoints(on_its_box, rng=0)
     message = f"has the `sense` '{sense}': use `{sense}imize`, not `{other}imize`"
@@ -77,10 +77,16 @@ def test_methods_left_out(deployments):
 
 
 def test_a_function_on_a_box_has_one_direction_and_one_box():
-    refused(r'`sense` is missing: pass sense="min" to minimise or sense="max"', box_objective, plain, bounds=[(0, 1)])
-    assert box_objective(saying("min")).sense == "min"
-    refused("`sense` must be that of `f`, 'min', or be omitted; got 'max'", box_objective, saying("min"), sense="max")
-    refused("A BoxObjective already has `bounds`", eo.minimize, box_objective(saying("min")), bounds=[(0, 2)], budget=3)
+    refused(
+        r'`sense` is missing: pass sense="min" to minimise or sense="max"', to_box_objective, plain, bounds=[(0, 1)]
+    )
+    assert to_box_objective(saying("min")).sense == "min"
+    refused(
+        "`sense` must be that of `f`, 'min', or be omitted; got 'max'", to_box_objective, saying("min"), sense="max"
+    )
+    refused(
+        "A BoxObjective already has `bounds`", eo.minimize, to_box_objective(saying("min")), bounds=[(0, 2)], budget=3
+    )
 
 
 @pytest.mark.parametrize(("sense", "sign"), [("min", -1), ("max", 1)])
@@ -192,7 +198,7 @@ def test_named_inputs_are_asked_for_and_told_by_name(noisy):
     assert optimizer.best[0] == min([first, *batch], key=lambda x: 1.0 if x is first else x["rate"])
     assert optimizer.recommend()[0] in [first, *batch]
     optimizer.withdraw(optimizer.ask())
-    assert len(optimizer.pending) == 0
+    assert len(optimizer.pending_points) == 0
 
 
 def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():

@@ -79,7 +79,7 @@ def test_every_choice_and_whole_number_has_its_share_of_the_cube():
     design = box.latin_hypercube(9, rng=rng)
     assert sorted(design[:, 1]) == list(range(1, 10))
     np.testing.assert_array_equal(np.unique(design[:, 3], return_counts=True)[1], 3)
-    assert box.named(box.canonical(box.named(points[0]))) == box.named(points[0])
+    assert box.to_dict(box.canonical(box.to_dict(points[0]))) == box.to_dict(points[0])
 
 
 @pytest.mark.parametrize("method", FEW)

@@ -165,7 +165,7 @@ def test_the_optimum_is_claimed_only_if_every_value_is_known():
 def test_a_run_ends_if_no_further_allowed_point_is_found(batch, monkeypatch):
     """Five of ten thousand points are allowed, here too many to list and too few for random points to meet."""
     monkeypatch.setattr("emsopt.problems.box.TRIES", 30)
-    monkeypatch.setattr("emsopt.optimizers.ask_tell.DRAWS", 40)
+    monkeypatch.setattr("emsopt.optimizers.ask_tell.MOST_DRAWS", 40)
     for module in ("problems.box", "optimizers.ask_tell"):
         monkeypatch.setattr(f"emsopt.{module}.MOST_LISTED", 1000)
     options = {"budget": 20, "rng": 0, "batch": batch}
@@ -174,7 +174,7 @@ def test_a_run_ends_if_no_further_allowed_point_is_found(batch, monkeypatch):
     run = eo.minimize(total, "random", **few, **options)
     assert (run.nfev, run.fun) == (5, 0.0)
     assert run.message == "no point was found that is allowed and has not been asked for yet"
-    monkeypatch.setattr("emsopt.optimizers.ask_tell.DRAWS", 5)
+    monkeypatch.setattr("emsopt.optimizers.ask_tell.MOST_DRAWS", 5)
     equality = {"bounds": BOX, "constraints": lambda x: bool(x.sum() == 0.5), "x0": [0.25, 0.25]}
     run = eo.minimize(bowl, "random", **equality, **options)
     assert (run.nfev, run.x.tolist()) == (1, [0.25, 0.25])

@@ -1,4 +1,4 @@
-r"""Minimise a quadratic function over the choice of p places.
+r"""Choose p places that minimise a quadratic function.
 
 Problem (8) of "Optimizing Server Locations in Spatial Queues":
 
@@ -44,7 +44,7 @@ TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of th
 
 
 class QuadraticMinimum(NamedTuple):
-    """Best x that `minimize_quadratic` found, its value, and a lower bound on all values (-inf if there is none)."""
+    """Best x, (N,), that `minimize_quadratic` found, its value, and a lower bound on all values, or -inf if unknown."""
 
     x: IntArray
     value: float
@@ -102,7 +102,7 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Return the best x that `tabu` finds, shape (N,), and -inf, because there is no lower bound."""
+    """Minimise by `tabu`; return the best x, (N,), and -inf, because there is no lower bound."""
     patience = 2 * len(b) if steps is None else steps
     return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
@@ -110,7 +110,7 @@ def _swap(
 def _annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best x of ``RESTARTS`` annealing walks of 100 N steps from random places, and -inf as lower bound."""
+    """Minimise by ``RESTARTS`` walks of `anneal`, of 100 N steps each; return the best x, (N,), and -inf."""
     slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
@@ -124,7 +124,7 @@ def _annealing(
 def _relax(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return x, (N,), and a lower bound by `_relaxation`, with each place split into one per unit it can hold."""
+    """Minimise by `_relaxation`, with each place split into one per unit it can hold; return x, (N,), and a bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -147,8 +147,8 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     carries |A_ij|, and the terminal edge of i the linear cost b_i + Σ_j A_ij, from the source if positive and to
     the sink if negative.
 
-    A, shape (N, N), is symmetric, and its diagonal is ignored. Returned are x, shape (N,), and a lower bound, which is
-    below the minimum only by the rounding to integer capacities (about 1e-9 N² times the largest sum of capacities).
+    A, (N, N), is symmetric, and its diagonal is ignored. Return x, (N,), and a lower bound, which is below the minimum
+    only by the rounding to integer capacities (about 1e-9 N² times the largest sum of capacities).
     """
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -220,7 +220,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
 
 
 def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
-    """Return x after adding the cheapest or removing the most expensive unit until exactly p are placed."""
+    """Return x, (N,), after adding the cheapest or removing the most expensive place until exactly p are chosen."""
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:
@@ -247,7 +247,7 @@ LAST_TEMPERATURE = 1e-3  # relative to the first: at the end, hardly any rise is
 def tabu(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, keys: FloatArray, patience: int
 ) -> IntArray:
-    """Return the best allocation that `descend` reaches, as units per place, shape (N,).
+    """Minimise `value` by tabu search from several starts; return the best allocation, as units per place, (N,).
 
     Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N): the
     first not at all, and every second one so strongly that it is random.
@@ -277,7 +277,7 @@ def tabu(
 def descend(
     A: FloatArray, cost: FloatArray, x: IntArray, floors: IntArray, capacities: IntArray, patience: int
 ) -> IntArray:
-    """Swap until ``patience`` steps in a row bring no new best allocation; return the best one, (N,).
+    """Swap units until ``patience`` steps in a row bring no new best allocation; return the best one, (N,).
 
     A step relocates the unit whose move lowers the value most or raises it least, and bars both places for some steps.
     With ``patience`` 0, only swaps that lower the value are made. ``cost``, b + 2 A x, is the change of the value for
@@ -358,5 +358,5 @@ def anneal(
 
 @njit(cache=True, nogil=True)
 def _change(A: FloatArray, cost: FloatArray, i: int, j: int) -> float:
-    """Return the change of the value if a unit moves from place i to place j; a unit is not paired with itself."""
+    """Return the change of `value` if a unit moves from place i to place j; a unit is not paired with itself."""
     return 0.0 if i == j else cost[j] - cost[i] + 2 * A[i, i] - 2 * A[i, j]

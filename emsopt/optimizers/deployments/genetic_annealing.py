@@ -55,12 +55,12 @@ class Genetic(Optimizer):
         return child
 
     def _parent(self, ranking: IntArray) -> IntArray:
-        """Return the better of two random deployments, (p,); ``ranking`` holds indices of ``sites``, best first."""
+        """Return the better of two random deployments, (p,), of those whose indices are in ``ranking``, best first."""
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]  # the lower rank is the better
 
 
 def crossover(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a canonical child of two canonical deployments, shape (p,), by the rule of `Genetic`."""
+    """Return a child, (p,), of two deployments, (p,): their shared sites, and others from either one at random."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))
@@ -86,9 +86,6 @@ class SimulatedAnnealing(Optimizer):
         self.position: IntArray | None = None
         self.height = np.inf
 
-    def _temperature(self) -> float:
-        return float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)  # T₀ / k
-
     def _propose(self) -> IntArray:
         if self.position is None or len(self.values) < self.initial:
             return self.draw()
@@ -110,6 +107,7 @@ class SimulatedAnnealing(Optimizer):
 
     def _step(self, sites: IntArray, value: float) -> None:
         """Move to ``sites`` if they are no worse than the current deployment, else with probability exp(-Δ / T)."""
-        climb, temperature = value - self.height, self._temperature()
+        climb = value - self.height
+        temperature = float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)  # T₀ / k
         if climb <= 0 or (temperature > 0 and self.rng.random() < np.exp(-climb / temperature)):
             self.position, self.height = sites, value

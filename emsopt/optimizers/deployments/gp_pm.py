@@ -21,8 +21,7 @@ x^c             ``centre``      centre of the feasible trust region (17), as uni
 A location is a group of interchangeable sites. Deployments are numbers of units at locations.
 
 Choices that the paper leaves open: 𝒯 = 20; successes need not be consecutive (section 5.4), and the region's first
-value counts as one (y' starts at infinity); a restart takes no evaluation; expected improvement is compared by its
-logarithm, which does not underflow.
+value counts as one (y' starts at infinity); a restart takes no evaluation.
 
 Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
 `benchmarks/RESULTS.md` has the contribution of each.
@@ -34,10 +33,10 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
   likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer
   steps, beyond ALWAYS_FIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
 - ``climbs``: expected improvement is maximised by climbs inside the region (`climbing_search`) instead of random swaps
-  (`adaptive_swapping`), and nothing is evaluated twice. Algorithm 3 may end at a deployment whose value is known; the
-  literal version spends an evaluation on it.
-- ``centre``: the centre follows the region's best deployment. Algorithm 4 keeps the centre until the restart; the
-  shrinking region then soon leaves the best deployment outside. The repair counts a success only inside the region.
+  (`adaptive_swapping`). Algorithm 3 may end at a deployment whose value is known, which the literal version evaluates
+  again.
+- ``centre``: the centre follows the region's best deployment, and only values inside the region count as successes.
+  Algorithm 4 keeps the centre; the shrinking region then soon leaves the best deployment outside.
 - ``cap``: d does not grow beyond the whole space.
 - ``start``: a new centre is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The
   literal version lists all deployments if there are at most MOST_LISTED.
@@ -59,7 +58,7 @@ from ..recommendation import log_expected_improvement
 from ._base import Optimizer
 
 EDGE = 20.0
-GROW, SHRINK = (3, 1.5), (10, 2 / 3)
+GROWTH, SHRINKAGE = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
 MOST_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
@@ -69,7 +68,9 @@ MOST_MODELLED = 400  # observations to which the process is fitted, those neares
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]
+"""A function from deployments, as units in each twin group, (K, G), to scores, (K,)."""
 Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
+"""A function from units, (G,), and twin groups, (g,) and (t,), to bounds on the scores after swaps, (g, t)."""
 
 SWAPS, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
 CANDIDATES, CHAINS = 256, 2
@@ -117,8 +118,8 @@ class GPpM(Optimizer):
         initial: int = 20,
         literal: bool = False,
         edge: float = EDGE,
-        grow: tuple[int, float] = GROW,
-        shrink: tuple[int, float] = SHRINK,
+        grow: tuple[int, float] = GROWTH,
+        shrink: tuple[int, float] = SHRINKAGE,
     ) -> None:
         super().__init__(objective, rng=rng)
         # below 2, no swap is allowed
@@ -144,16 +145,16 @@ class GPpM(Optimizer):
         return self._posterior(*self._surrogate_and_counts(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the log of the expected improvement, equation (18), of allowed deployments, (K, p), shape (K,).
+        """Return the logarithm of the expected improvement (18) of allowed deployments, (K, p), shape (K,).
 
-        It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
-        at an observed deployment. Deployments asked for but not yet observed are not taken into account.
+        It is the improvement over the lowest observed value or, with noise, over the lowest posterior mean at an
+        observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
         process, counts = self._surrogate_and_counts(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
 
     def _surrogate_and_counts(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
-        """Return the surrogate, and ``deployments`` as units in each twin group, (K, G); raise before the first fit."""
+        """Return the fitted process, and deployments, (K, p), as units in each twin group, (K, G)."""
         if self.process is None:
             raise InputError(
                 f"the surrogate is first trained on {self.initial} observations and has {len(self.values)}; "
@@ -195,7 +196,7 @@ class GPpM(Optimizer):
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
     def _choose_observations(self) -> Sequence[int]:
-        """Return the ascending indices of the observations to fit: all, or of many the ones nearest to the centre."""
+        """Return the ascending indices of the observations to fit: all, or of many those nearest to the centre."""
         told = len(self._told)
         if self.centre is None or told <= MOST_MODELLED or "weights" not in self._repairs:
             return range(told)
@@ -204,7 +205,7 @@ class GPpM(Optimizer):
         return np.sort(latest_first[np.argsort(distance, kind="stable")[:MOST_MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Update the trust region around ``centre`` after a new value (Algorithm 4, lines 13 to 20)."""
+        """Move, grow, shrink or restart the trust region after a new value (Algorithm 4, lines 13 to 20)."""
         follows, x = "centre" in self._repairs, self._told[-1]
         if value < self._region_value - 1e-9 and (not follows or np.abs(x - centre).sum() <= self.edge):
             self._region_value, self._region_best = value, len(self._told) - 1
@@ -246,7 +247,7 @@ class GPpM(Optimizer):
             self.centre = climb(self.space, score, bounds, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Fit a process to the observations ``rows``, from a previous fit; also return the constant of its mean."""
+        """Return a process fitted to the observations ``rows``, from a previous one, and the constant of its mean."""
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
@@ -295,11 +296,10 @@ class GPpM(Optimizer):
     def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
     ) -> tuple[Score, Bounds]:
-        """Return two functions: the score of deployments, and upper bounds on the scores of all swaps of one.
+        """Return the score of deployments, ``rate`` of mean and deviation, and upper bounds on it after swaps.
 
-        A score is ``rate`` of mean and deviation, which must fall with the first and rise with the second. The bounds
-        need O(n) per swap: the mean is exact, and the variance explained at x' is a convex function of k(x', X), so its
-        tangent at x is below it.
+        ``rate`` must fall with the mean and rise with the deviation. The bounds need O(n) per swap: the mean is exact,
+        and the variance explained at x' is a convex function of k(x', X), so its tangent at x is below it.
         """
 
         def score(counts: IntArray) -> FloatArray:
@@ -319,11 +319,11 @@ class GPpM(Optimizer):
         return score, bounds
 
     def _prior(self, counts: IntArray) -> FloatArray:
-        """Return the p-median objective (demand-weighted mean cost of the nearest unit) per row of counts, (K,)."""
+        """Return the prior mean, but for a constant, of deployments as units in each twin group, (K, G): shape (K,)."""
         return self._median_values(counts)
 
     def _prior_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective after each swap of a unit between twin groups, shape (g, t)."""
+        """Return `_prior` after a unit moves from a twin group of ``gives``, (g,), to one of ``takes``, (t,)."""
         return self._median_values_of_swaps(counts, gives, takes)
 
 
@@ -348,7 +348,7 @@ class GPzero(GPpM):
 def adaptive_swapping(
     space: DeploymentSpace, score: Score, centre: IntArray, edge: float, rng: np.random.Generator
 ) -> IntArray:
-    """Return the deployment, (G,), that Algorithm 3 finds as printed, which may lie outside the region.
+    """Return the deployment, as units in each twin group, (G,), that Algorithm 3 finds; it may lie outside the region.
 
     Candidates are scored in blocks; those after an accepted one are discarded and do not count.
     """
@@ -375,10 +375,11 @@ def climbing_search(
     rng: np.random.Generator,
     taken: IntArray,
 ) -> IntArray | None:
-    """Return the best deployment, (G,), that climbs in the region reach; None if all of these are in ``taken``.
+    """Return the best deployment, as units in each twin group, (G,), that climbs in the region reach.
 
-    `climb` starts from the best CHAINS of CANDIDATES random deployments, and from the centre. It is ours, in place of
-    Algorithm 3, whose ten swaps at a time leave little of a good deployment.
+    None is returned if all are in ``taken``, (n, G). `climb` starts from the best CHAINS of CANDIDATES random
+    deployments, and from the centre. It is ours, in place of Algorithm 3, whose ten swaps at a time leave little of a
+    good deployment.
     """
     most = max(1, int(min(edge / 2, space.units)))
     pool = np.vstack([centre, random_swaps(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
@@ -401,7 +402,7 @@ def climb(
     region: tuple[IntArray, float] | None = None,
     taken: IntArray | None = None,
 ) -> tuple[IntArray, float]:
-    """Make the swap with the highest score until none raises ``value``; return the counts, (G,), and their score.
+    """Make the swap with the highest score until none raises ``value``; return the deployment, (G,), and its score.
 
     Deployments in ``taken``, shape (n, G), and outside of a ``region``, centre and edge, are skipped. ``bounds``
     returns upper bounds on the scores of swaps, which save scoring most of them.
@@ -428,7 +429,7 @@ def climb(
 def _best_swap(
     score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
 ) -> tuple[IntArray | None, float]:
-    """Return the counts, (G,), after the best swap, and its score; None and ``value`` if no score is above this."""
+    """Return the deployment, (G,), after the best swap of x, and its score; None if no score is above ``value``."""
     best, left = None, np.flatnonzero(upper > value)
     left = left[np.argsort(-upper.flat[left], kind="stable")]
     while len(left) and upper.flat[left[0]] > value:  # bounds descend: the rest cannot be better
@@ -443,7 +444,7 @@ def _best_swap(
 
 
 def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return allowed deployments, (n, G), each reached from ``x``, (G,), by one of ``depths``, (n,), random swaps."""
+    """Return n allowed deployments, (n, G): the k-th is ``x``, (G,), after ``depths[k]`` random swaps."""
     pool = np.repeat(x[None], len(depths), axis=0)
     for depth in range(depths.max()):
         rows = np.flatnonzero(depths > depth)

@@ -7,22 +7,20 @@ Algorithm 2 of "Optimizing Server Locations in Spatial Queues", section 4. Equat
 with a horseshoe prior on α (`emsopt.surrogates.horseshoe`). Each proposal draws α from the posterior and minimises
 that draw over the allowed deployments (`emsopt.optimizers.deployments.binary_quadratic`).
 
-x_j is the number of units at place j, a group of interchangeable sites (twins); the papers' x has an entry per listed
-site. If a place can hold several units, the model has a further feature, x_j (x_j - 1) / 2, which counts its pairs of
-units. Places with a fixed count, pinned or closed, have no feature. Without twins and colocation this is exactly the
-papers' model. Features and values are standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The
-Gibbs chain is continued from one proposal to the next.
+x_j is the number of units at place j, a group of interchangeable sites (twins). If a place can hold several units, the
+model has a further feature, x_j (x_j - 1) / 2, which counts its pairs of units. Places with a fixed count, pinned or
+closed, have no feature. Without twins and colocation this is exactly the papers' model. Features and values are
+standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The Gibbs chain is continued from one
+proposal to the next.
 
 **BOCS-SA** of Baptista and Poloczek (2018), Bayesian optimization of combinatorial structures, ICML, PMLR 80, motivated
 SparBL and has the same model. `BOCS` starts the Gibbs chain anew at every proposal, and minimises the drawn model by
 simulated annealing.
 
-Its paper anneals from a random point: a random neighbour is accepted if it is better, else with probability exp(-Δ / T)
-for an increase by Δ, while the temperature T falls. It states neither the sweeps, the first temperature, the cooling,
-the steps nor the restarts. Here the first temperature is the mean change of a swap, and cooling is geometric. The paper
-minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour is another allowed deployment with one
-unit moved; the paper's penalty λ ‖x‖₁ is then the same for all x and is left out. A known deployment is not proposed
-again: the chain goes on to another draw.
+Its paper states neither the sweeps, the first temperature, the cooling, the steps nor the restarts. Here the first
+temperature is the mean change of a swap, and cooling is geometric. The paper minimises over {0, 1}^d, where a neighbour
+differs in one entry. Here a neighbour is another allowed deployment with one unit moved; the paper's penalty λ ‖x‖₁ is
+then the same for all x and is left out. A known deployment is not proposed again: the chain goes on to another draw.
 
 Limits. With D = N + N (N - 1) / 2 coefficients and a hundred values the quadratic model says little about deployments
 far from those observed: with 50 sites SparBL is no better than the p-median deployment (`benchmarks/RESULTS.md`). The
@@ -41,7 +39,7 @@ from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
-from .swaps import estimate_input
+from .swaps import prepare_estimate
 
 REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
 BOCS_SWEEPS = 20  # Gibbs sweeps between draws of a proposal; ten times as many before the first, to forget the start
@@ -111,7 +109,7 @@ class SparBL(Optimizer):
         return np.hstack([x, x[:, i] * x[:, j], s * (s - 1) / 2])
 
     def _draw_model(self) -> FloatArray:
-        """Continue the Gibbs chain with all observations; return coefficients, (D,), in the units of `features`."""
+        """Continue the Gibbs chain with all observations; return the drawn coefficients of `features`, (D,)."""
         data = standardize(self.features(self.sites), self.values)
         burn_in = 0
         if self.state is None:
@@ -126,7 +124,7 @@ class SparBL(Optimizer):
         return self._coef
 
     def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return A (G, G) and b (G,) of the drawn model xᵀA x + (b - diag A)ᵀx, where x holds the units per place."""
+        """Return A, (G, G), and b, (G,), of the model xᵀA x + (b - diag A)ᵀx with coefficients ``coef``, (D,)."""
         G, n, m = len(self.space.capacities), len(self._free), len(self._pairs[0])
         A, b = np.zeros((G, G)), np.zeros(G)
         b[self._free] = coef[:n]
@@ -137,7 +135,7 @@ class SparBL(Optimizer):
         return A, b
 
     def _minimizer(self, coef: FloatArray) -> IntArray:
-        """Return the best allowed deployment found for the drawn coefficients, shape (p,)."""
+        """Return the best allowed deployment, (p,), that is found for the model with coefficients ``coef``, (D,)."""
         limits = {"floors": self.space.floors, "capacities": self.space.capacities}
         A, b = self._quadratic(coef)
         found = minimize_quadratic(A, b, self.space.units, **limits, method=self.method, rng=self.rng)
@@ -174,12 +172,12 @@ class SparBLPlus(SparBL):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._order = estimate_input(objective).groups
+        self._order = prepare_estimate(objective).groups
         self._ranks = np.argsort(self._order, axis=1).T.copy()
         self._cost = self._group_costs * self.space.city.demand_shares
 
     def features(self, deployments: ArrayLike) -> FloatArray:
-        """Return SparBL's features, then the demand-weighted costs of first and second preferred units, (K, D + 2)."""
+        """Return SparBL's features, then the mean costs of first and of second preferred units, shape (K, D + 2)."""
         counts = self.space.group_counts(deployments)
         covers = [_preferred_units(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
@@ -245,9 +243,7 @@ def _descend(
                 if x[i] <= floors[i]:
                     continue
                 x[i] -= 1
-                rank, paid = _preferred_units(
-                    x, order, cost
-                )  # without the unit, once for all places that it may move to
+                rank, paid = _preferred_units(x, order, cost)  # without the unit, for all places it may move to
                 left = weights @ paid.sum(axis=0) - now
                 x[i] += 1
                 for j in range(G):

@@ -1,9 +1,5 @@
 r"""Distributions on [0, 1] of variables that are not controlled.
 
-``TruncatedNormal``  a truncated normal distribution with a given variance
-``Uniform``          a uniform distribution
-``Empirical``        observed values, each equally likely
-
 All have ``quantile(u)`` and ``gaussian_average(a, w)``, which computes in closed form the mean over X of a Gaussian
 bump with centre a and width w,
 
@@ -57,7 +53,7 @@ class TruncatedNormal:
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _variance(self, scale: float) -> float:
-        """Return the variance of the truncated distribution for a scale of the parent distribution."""
+        """Return the variance of the truncated distribution if the parent has standard deviation ``scale``."""
         nodes, weights = _legendre()
         # beyond 9 standard deviations the density is negligible
         z = min(0.5 / scale, 9.0) * nodes

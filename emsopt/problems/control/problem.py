@@ -18,17 +18,16 @@ c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unkn
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
 E_i(x^i) is the expected value of f when set i is held at x^i and the other variables, X^{-i}, are drawn from their
-marginals. v_i is the best expected value of set i, and C_* holds the acceptable sets. A play holds one set at chosen
-values, draws the other variables, and yields a value and a cost.
+marginals; C_* holds the acceptable sets. A play holds one set at chosen values, draws the other variables, and yields a
+value and a cost.
 
 Expected values are means over NODES common quasi-Monte-Carlo points, Sobol points with a fixed scrambling that the
 quantile functions of the marginals map, and therefore deterministic and comparable between sets and points.
 
 The cost of a play is its mean plus normal noise, or exactly its mean if that is below 0.1. The noise is truncated
 symmetrically, which keeps the cost in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1
-always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1 without saying whether 0.02 is a variance. As a
-variance, its standard deviation of 0.14 would often make a cost of mean 0.1 negative; 0.02 is therefore taken as the
-standard deviation.
+always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1; 0.02 is taken as the standard deviation,
+because as a variance it would often make a cost of mean 0.1 negative.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +54,7 @@ NOISY_FROM = 0.1  # the paper adds noise only from here
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ControlProblem:
-    """Control sets with costs, for a function whose uncontrolled inputs vary at random.
+    """A function to maximise, of which each play controls one set of variables at a cost while the others are random.
 
     Attributes
     ----------
@@ -132,9 +131,9 @@ class ControlProblem:
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        return tuple(map(self._name, range(len(self.control_sets))))
+        return tuple(map(self._set_name, range(len(self.control_sets))))
 
-    def _name(self, i: int) -> str:
+    def _set_name(self, i: int) -> str:
         members, left = self.control_sets[i], self.uncontrolled(i)
         names = [self.objective.variables[k] for k in members]
         if not len(left):
@@ -150,7 +149,7 @@ class ControlProblem:
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
     def nodes(self, n: int = NODES) -> FloatArray:
-        """Return quasi-random points, (n, d), that represent the marginals in expected values; n is a power of 2."""
+        """Return the n quasi-random points, (n, d), over which expected values are means; n is a power of 2."""
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
@@ -176,7 +175,7 @@ class ControlProblem:
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
-        """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
+        """Play set ``i`` with its variables at ``x``, shape (k,), and return the outcome."""
         i, x = self.check_query(i, x)
         draws = _validate.generator(rng)
         u = draws.random(self.dimension)  # all variables draw, so that the chosen set does not change the stream
@@ -198,7 +197,7 @@ class ControlProblem:
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def check_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
-        """Return a set's index and its variables' values, (k,) or with ``several`` (K, k); raise if invalid."""
+        """Return set ``i`` and values of its variables, (k,) or with ``several`` also (K, k), checked."""
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         values, k = _validate.floats(x, "x"), len(self.control_sets[i])
         if values.shape != (k,) and not (several and values.ndim == 2 and values.shape[1] == k):
@@ -216,14 +215,14 @@ class ControlProblem:
         return replace(self, set_values=np.array(values), set_points=points)
 
     def best_of_set(self, i: int) -> tuple[float, FloatArray]:
-        """Return the best expected value of a control set and its maximiser, shape (k,), by a long search."""
+        """Search long for the best expected value of set ``i``; return it and the values that attain it, shape (k,)."""
         controlled, known = list(self.control_sets[i]), self.objective.best_x
         return long_search(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 
     def acceptable(self, alpha: float) -> IntArray:
-        """Return the indices of the sets whose best expected value is within the tolerance ``alpha``, C_*.
+        """Return the indices of the acceptable sets, C_*, for the tolerance α = ``alpha``.
 
-        That is, at least 1 - alpha times the largest of all sets, both measured from ``worst``.
+        Their best expected value is at least 1 - alpha times the largest of all sets, both measured from ``worst``.
         """
         check_alpha(alpha)
         values = self.solved().set_values
@@ -269,14 +268,14 @@ class Play:
 
 
 def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
-    """Return a function's values at points, (n, d), computed for ``size`` rows at a time so that they stay in cache."""
+    """Return the values, (n,), of a function at points, (n, d), which it gets in chunks of ``size`` rows."""
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
 
 def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
-    """Return the highest value of a function on the unit cube of d dimensions, and the point that attains it.
+    """Return the largest value of ``expected`` on the unit cube, and the point, (d,), that attains it.
 
-    L-BFGS-B starts from the best of SCREENED points and from ``start``; the best result is evaluated on all nodes.
+    ``expected(x, nodes)`` takes points, (n, d). L-BFGS-B starts from the best of SCREENING_POINTS points and ``start``.
     """
     from scipy.optimize import minimize
 
@@ -316,7 +315,7 @@ def check_objective(f: Problem) -> None:
 
 
 def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Return control sets, given by indices or names, as sorted tuples of indices; raise if one is invalid."""
+    """Return control sets, given by indices or names of variables, as ascending tuples of indices; raise if invalid."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
@@ -332,7 +331,7 @@ def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[
 
 
 def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
-    """Return the index of a variable of set ``i`` that is given by index or name."""
+    """Return the index of a variable of set ``i`` that is given by its index or name."""
     if not isinstance(member, str):
         return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)
     if member not in variables:
@@ -341,7 +340,7 @@ def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
 
 
 def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
-    """Return one distribution per variable; a single one is repeated for all of them."""
+    """Return the marginals as a tuple of one per variable, where a single one applies to all; raise if invalid."""
     d = len(variables)
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
@@ -353,6 +352,6 @@ def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequenc
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise InputError unless the tolerance is at least 0 and below 1."""
+    """Raise InputError unless the tolerance ``alpha`` is at least 0 and below 1."""
     if not _validate.is_real(alpha) or not 0 <= alpha < 1:
         raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.quote(alpha)}.")

@@ -37,10 +37,8 @@ Item: TypeAlias = tuple[int, Candidate]
 ParallelMap: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
 
 LONGEST_MESSAGE = 500  # characters of an error's message that are stored: some messages hold whole arrays
-BATCH = 4
-"""Number of candidates asked for at once by default, with any number of workers but one."""
-CONFIRMING_VALUES = 5
-"""Values that the recommended candidate of a noisy run must have before the target counts as reached."""
+BATCH = 4  # candidates asked for at once by default, with any number of workers but one
+CONFIRMING_VALUES = 5  # of the recommended candidate of a noisy run, before the target counts as reached
 
 
 def batch_size(file: RunFile, workers: Workers, batch: int) -> int:
@@ -193,7 +191,7 @@ def _stored_candidate(steps: Steps, optimizer: AskTell[Any], proposed: Candidate
 def _read_candidate(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
     """Return the candidate of evaluation ``number`` in the checkpoint; raise if it is not allowed."""
     try:
-        return optimizer.space.canonical(file.rows[number][optimizer.column])  # type: ignore[no-any-return]
+        return optimizer.space.canonical(file.rows[number][optimizer.column])
     except InputError as error:
         raise InputError(
             f"evaluation {number} in the checkpoint {file.path} is not allowed in this run: {error} Resume with the "

@@ -130,7 +130,7 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
 
     def error(process: GaussianProcess) -> float:
         order = np.argsort(process.residuals, kind="stable")  # `interp` needs ascending residuals
-        predicted = np.interp(process.left_out, process.residuals[order], scores[order])
+        predicted = np.interp(process.leave_one_out, process.residuals[order], scores[order])
         return float(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
 
     logarithms = -np.log(scale + top - cut)

@@ -30,8 +30,7 @@ class Run:
     fun : float
         Value of ``x``; with noise, the model's estimate of it. NaN if no finite value is known.
     best_observed, best_observed_value : ndarray or dict, float
-        Candidate with the best value observed, and this value. Without noise they are ``x`` and ``fun``; with noise,
-        the value is too good on average.
+        Candidate with the best value observed, and this value, which with noise is too good on average.
     nfev, message : int, str
         Number of evaluations, and why the search ended.
     history : DataFrame

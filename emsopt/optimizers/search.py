@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from inspect import signature
-from typing import Any, NamedTuple, TypeAlias, cast
+from types import SimpleNamespace
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -119,9 +120,8 @@ def minimize(
     objective : Objective, Problem or callable
         What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function. This
         takes a point, shape (d,), or, if ``bounds`` is a dict, the inputs as keyword arguments, and returns a number or
-        an array of one number. If it has an attribute ``sense``, this must be "min". NaN and infinite values are
-        recorded in the history and count in the budget, but the method learns nothing from them. Where evaluations
-        fail, return NaN, not a large number, which would distort the models.
+        an array of one number. If it has an attribute ``sense``, this must be "min". Where evaluations fail, return
+        NaN, not a large number, which would distort the models: NaN and infinite values only count in the budget.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "local+" (default, see Notes), "gp-pm", "gp-pm-literal" (without our repairs),
         "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random". For boxes one of
@@ -193,8 +193,7 @@ def minimize(
     -----
     "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. "gp-pm", the paper's
     with our repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light
-    load with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
-    whole number as its ``rng`` has no noise.
+    load. Noise misleads "local+", which compares single values; a simulation with a whole number as ``rng`` has none.
 
     Examples
     --------
@@ -208,9 +207,7 @@ def minimize(
     >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
     'adam'
     """
-    plan = _Plan(budget, x0, initial, catch, workers, batch, target)
-    run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("min", objective, method, plan, run, _BoxOptions(bounds, noisy, constraints))
+    return _search("min", SimpleNamespace(**locals()))
 
 
 def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, budget: int, **options: Any) -> Run:
@@ -230,94 +227,62 @@ def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, b
     except TypeError as error:
         raise TypeError(f"maximize() {error}") from None
     given.apply_defaults()
-    plan, run, box = (kind(**{name: given.arguments[name] for name in kind._fields}) for kind in _OPTIONS)
-    return _search("max", objective, method, plan, run, box)
+    return _search("max", SimpleNamespace(**given.arguments))
 
 
 maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # for help and completion
 
 
-class _Plan(NamedTuple):
-    """Arguments of `minimize` that control the evaluations."""
-
-    budget: int
-    x0: Any
-    initial: Any
-    catch: Catch
-    workers: Workers
-    batch: int | None
-    target: float | None
-
-
-class _BoxOptions(NamedTuple):
-    """Arguments of `minimize` that apply to boxes only; each is None if it was omitted."""
-
-    bounds: Bounds | None
-    noisy: bool | None
-    constraints: Callable[..., object] | None
-
-
-_OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
-
-
-def _search(
-    sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
-) -> Run:
-    """Search as `minimize` does for the ``sense`` "min", and `maximize` for "max"."""
-    method, name, kind = resolve_method(sense, objective, method)
-    goal = build_objective(sense, objective, method, box)
-    plan, parallel_map, column = _check_plan(plan), mapper(plan.workers), kind.column
-    first, known = read_candidates(plan.x0, goal.space), read_initial(plan.initial, goal.space, column)
-    _warn_of_starts(sense, plan, len(first))
-    record = _RunRecord(goal, sense, column, bool(plan.catch), known)
+def _search(sense: str, given: SimpleNamespace) -> Run:
+    """Search as `minimize` does for the ``sense`` "min", and `maximize` for "max"; ``given`` holds its arguments."""
+    method, name, kind = resolve_method(sense, given.objective, given.method)
+    box = {name: getattr(given, name) for name in ("bounds", "noisy", "constraints")}
+    goal, column = build_objective(sense, given.objective, method, box), kind.column
+    budget, catch = _validate.whole_number(given.budget, "budget"), check_catch(given.catch)
+    target = None if given.target is None else _validate.finite_number(given.target, "target")
+    batch = None if given.batch is None else _validate.whole_number(given.batch, "batch")
+    parallel_map = mapper(given.workers)
+    first, known = read_candidates(given.x0, goal.space), read_initial(given.initial, goal.space, column)
+    _warn_of_starts(sense, given, len(first))
+    record = _RunRecord(goal, sense, column, bool(catch), known)
     about: dict[str, Any] = {
-        "batch": plan.batch or (1 if plan.workers == 1 else BATCH),
+        "batch": batch or (1 if given.workers == 1 else BATCH),
         "x0": [x.tolist() for x in first],
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
-    form, message = _form(kind, goal, plan), f"budget of {plan.budget} evaluations used"
-    with loop(form, lambda: describe(goal, name, method) | about, run, steps=plan.budget, message=message) as steps:
-        seed, size = steps.file.seed, batch_size(steps.file, plan.workers, about["batch"])
+    run = RunOptions(*(getattr(given, name) for name in RunOptions._fields))
+    form, message = _form(kind, goal, batch), f"budget of {budget} evaluations used"
+    with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
+        seed, size = steps.file.seed, batch_size(steps.file, given.workers, about["batch"])
         optimizer = method if isinstance(method, AskTell) else METHODS_BY_BASE[kind][name](goal, rng=seed)
         for x, value in known:
             optimizer.tell(x, value)
         optimizer.enqueue(first)
-        task = partial(evaluate_candidate, goal, seed, plan.catch)
-        reason = StoppingRule(optimizer, plan.target, record.given)
-        for x, outcome in run_evaluations(steps, optimizer, task, parallel_map, size, plan.budget, reason):
+        task, reason = partial(evaluate_candidate, goal, seed, catch), StoppingRule(optimizer, target, record.given)
+        for x, outcome in run_evaluations(steps, optimizer, task, parallel_map, size, budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
             optimizer.tell(x, value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
     return record.result(steps, optimizer)
 
 
-def _check_plan(plan: _Plan) -> _Plan:
-    """Return the plan with its budget, target, batch and catch checked."""
-    return plan._replace(
-        budget=_validate.whole_number(plan.budget, "budget"),
-        target=None if plan.target is None else _validate.finite_number(plan.target, "target"),
-        batch=None if plan.batch is None else _validate.whole_number(plan.batch, "batch"),
-        catch=check_catch(plan.catch),
-    )
-
-
-def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
+def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> Form:
     """Return the format of a run's checkpoint, and which keys of its first line may differ when the run resumes."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
-    loose = {"batch": plan.batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
+    loose = {"batch": batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
     return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
 
 
-def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
+def _warn_of_starts(sense: str, given: SimpleNamespace, starts: int) -> None:
     """Warn if the budget is too small for all of ``x0``, or ``initial`` is a run of the other sense."""
-    if starts > plan.budget:
-        message = f"`x0` has {starts} candidates, but the budget is {plan.budget}: the last are not evaluated."
+    if starts > given.budget:
+        message = f"`x0` has {starts} candidates, but the budget is {given.budget}: the last are not evaluated."
         warn(message, UserWarning)
-    if isinstance(plan.initial, Run) and plan.initial.sense != sense:
+    if isinstance(given.initial, Run) and given.initial.sense != sense:
         warn(
-            f"`initial` is a run with the sense {plan.initial.sense!r}, but this one has {sense!r}: its values are "
+            f"`initial` is a run with the sense {given.initial.sense!r}, but this one has {sense!r}: its values are "
             "taken to be of the same function, not of its negative.",
             UserWarning,
         )
@@ -460,12 +425,15 @@ def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None
 
 
 def build_objective(
-    sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions
+    sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
 ) -> Objective | BoxObjective:
-    """Return the objective that a search evaluates, of the given sense; raise if arguments contradict each other."""
+    """Return the objective that a search evaluates, of the given sense; raise if arguments contradict each other.
+
+    ``box`` holds the arguments of `minimize` that apply to boxes only, None if omitted.
+    """
     if isinstance(method, str) and not isinstance(objective, Objective):
-        return to_box_objective(objective, **box._asdict(), sense=sense)
-    given = [name for name, value in box._asdict().items() if value is not None]
+        return to_box_objective(objective, **box, sense=sense)
+    given = [name for name, value in box.items() if value is not None]
     if given:
         why = "does not apply to an Objective, which has its own set of deployments and knows whether it is noisy"
         why = why if isinstance(method, str) else "is already set in the optimizer given as `method`"

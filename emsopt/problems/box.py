@@ -23,18 +23,12 @@ import numpy as np
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, Rng
 
-ROUNDING = 1e-9
-"""Tolerance for points outside the box, relative to its width; such points are moved to the border."""
-WHOLE_TOLERANCE = 1e-6
-"""Tolerance for whole numbers; such points are rounded."""
-POINT_TOLERANCE = 1e-6
-"""Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
-TRIES = 10_000
-"""Number of random points drawn to find one that the constraints allow."""
-MOST_LISTED = 100_000
-"""Largest number of points of a box that are listed to count those that the constraints allow."""
-WALK_STEPS = (20, 10)
-"""Steps of a random walk: the first number, plus the second for each input."""
+ROUNDING = 1e-9  # tolerance for points outside the box, relative to its width; such points are moved to the border
+WHOLE_TOLERANCE = 1e-6  # tolerance for whole numbers; such points are rounded
+POINT_TOLERANCE = 1e-6  # differences in every input, in widths of the box, up to which two points count as equal
+TRIES = 10_000  # random points drawn to find one that the constraints allow
+MOST_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
+WALK_STEPS = (20, 10)  # steps of a random walk: the first number, plus the second for each input
 
 
 @dataclass(frozen=True)
@@ -64,8 +58,6 @@ class Integer(Real):
     array([1.])
     """
 
-    low: int
-    high: int
     whole: ClassVar[bool] = True
 
 
@@ -163,17 +155,14 @@ class Box:
 
     Attributes
     ----------
-    names : tuple of str
-        Names of the inputs; empty if ``bounds`` is not a dict.
-    inputs : tuple of Real, Integer or Categorical
+    names, inputs : tuple of str, tuple of Real, Integer or Categorical
+        Names of the inputs, empty if ``bounds`` is not a dict, and the inputs.
     bounds : ndarray, shape (d, 2)
         For a categorical input, the first and the last index of its choices.
     integers : tuple of int
         Indices of the whole-number inputs.
-    dimension, coordinates : int
-        Number of inputs d, and of coordinates of the unit cube.
-    sizes : list of int
-        Number of coordinates of each input.
+    dimension, coordinates, sizes : int, int, list of int
+        Number of inputs d, number of coordinates of the unit cube, and that of each input.
 
     Examples
     --------
@@ -324,17 +313,18 @@ class Box:
         rng = _validate.generator(rng)
         x = self.try_sample(rng)
         if x is None:
+            such = self.shown(self._from_relative(rng.random(self.dimension)))
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {self.shown(self._scale(rng.random(self.dimension)))}. Check the constraints, narrow "
-                "the bounds, or pass a feasible point as `x0` (with ask and tell, by `enqueue`)."
+                f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` (with "
+                "ask and tell, by `enqueue`)."
             )
         return x
 
     def try_sample(self, rng: np.random.Generator) -> FloatArray | None:
         """Draw an allowed point, (d,), as `sample` does; return None if none of ``TRIES`` random points is allowed."""
         for _ in range(TRIES):
-            x = self._scale(rng.random(self.dimension))
+            x = self._from_relative(rng.random(self.dimension))
             if self.allows(x):
                 return x  # rejection keeps the draw uniform
         return None
@@ -346,7 +336,7 @@ class Box:
         one is allowed. Each refused point becomes the end of the line on its side (Neal 2003).
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
-        share = self._relative_positions(x)
+        share = self._to_relative(x)
         for step in range(WALK_STEPS[0] + WALK_STEPS[1] * d):
             direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -356,7 +346,7 @@ class Box:
             while high - low > POINT_TOLERANCE:  # a shorter line is the point itself, and the step is given up
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
-                if self.allows(there := self._scale(moved)):
+                if self.allows(there := self._from_relative(moved)):
                     x, share = there, moved
                     break
                 low, high = (at, high) if at < 0 else (low, at)  # shrink towards x, at 0
@@ -371,7 +361,7 @@ class Box:
         `sample`.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
-        points = self._scale((cells + rng.random((n, self.dimension))) / n)
+        points = self._from_relative((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:
             return points
         draw = draw or partial(self.sample, rng=rng)
@@ -380,7 +370,7 @@ class Box:
     def to_unit(self, x: ArrayLike) -> FloatArray:
         """Encode points, (..., d), on the unit cube, (..., coordinates): whole numbers in the middle of their part."""
         x = np.array(x, dtype=float)
-        unit = self._relative_positions(x)
+        unit = self._to_relative(x)
         if set(self.sizes) == {1}:  # the usual case, without the detour by parts
             return unit
         hot = [
@@ -393,21 +383,21 @@ class Box:
         """Decode points of the unit cube, shape (..., coordinates), to the nearest points of the box, (..., d)."""
         unit = np.asarray(unit, dtype=float)
         if set(self.sizes) == {1}:
-            return self._scale(unit)
+            return self._from_relative(unit)
         parts = np.split(unit, np.cumsum(self.sizes)[:-1], axis=-1)
         share = np.full((*unit.shape[:-1], self.dimension), 0.5)  # of fixed inputs, which have no coordinate
         for k, (part, n) in enumerate(zip(parts, self.sizes, strict=True)):
             if n:
                 share[..., k] = part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n
-        return self._scale(share)
+        return self._from_relative(share)
 
-    def _relative_positions(self, x: FloatArray) -> FloatArray:
+    def _to_relative(self, x: FloatArray) -> FloatArray:
         """Return the relative positions, in [0, 1], of points, (..., d), in the ranges of the inputs: (..., d)."""
         x = x.copy()
         x[..., self._log] = np.log(x[..., self._log])
         return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
-    def _scale(self, share: FloatArray) -> FloatArray:
+    def _from_relative(self, share: FloatArray) -> FloatArray:
         """Return the points, (..., d), whose relative positions in the ranges of the inputs are ``share``, (..., d)."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])

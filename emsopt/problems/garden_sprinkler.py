@@ -67,17 +67,16 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.sprinkler("range")
+    >>> sprinkler("range")
     <Problem sprinkler range: 8 inputs, max 8.33576>
     """
     column = list(BEST).index(_validate.choice(output, "output", tuple(BEST)))
-    function = partial(_output, column)  # which can be pickled, unlike a lambda
+    function = partial(_compute_output, column)  # which can be pickled, unlike a lambda
     return Problem(f"sprinkler {output}", function, BOUNDS, *BEST[output], noise_sd, rng, VARIABLES)
 
 
 @njit(cache=True, nogil=True)
-def _output(column: int, points: FloatArray) -> FloatArray:
+def _compute_output(column: int, points: FloatArray) -> FloatArray:
     """Return consumption (l/min), range (m) or speed (1/s), (n,), for ``column`` 0, 1 or 2, at points, (n, 8)."""
     result = np.empty(len(points))
     for k in range(len(points)):
@@ -92,10 +91,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
 def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second of the head, and speeds of the jet (m/s) over ground and relative to the nozzle.
-
-    ``c`` is cos α cos β; area (m²), radius (m), dry (N m) and viscous friction (N m s), pressure (Pa), hose (mm).
-    """
+    """Return turns per second, and speeds of the jet (m/s) over ground and to the nozzle; SI units, but hose in mm."""
     # an empirical law for a hose in mm and flows in l/min, hence 60 000²
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c

@@ -26,15 +26,13 @@ class Problem:
         Whether the function is to be minimised (`emsopt.minimize`) or maximised (`emsopt.maximize`).
     best_value, best_x : float or None, ndarray of shape (d,) or None
         Best known noise-free value, and a point that attains it; None if unknown.
-    noise_sd : float
-        Standard deviation of the Gaussian noise on each value.
-    rng : Generator
-        Source of randomness for the noise, one draw per value.
+    noise_sd, rng : float, Generator
+        Standard deviation of the Gaussian noise on each value, and source of its randomness, one draw per value.
     variables : tuple of str
         Names of the inputs. Default: "x1", "x2" ...
     integers : tuple of int
-        Indices of the inputs that are whole numbers, in addition to each `Integer` among ``bounds``. They are rounded
-        before evaluation.
+        Indices of whole-number inputs, in addition to each `Integer` among ``bounds``. They are rounded before
+        evaluation.
     space : Box
         The points within the bounds.
 

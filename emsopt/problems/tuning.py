@@ -20,8 +20,7 @@ from ..errors._types import FloatArray
 from .problem import Problem
 
 SAMPLE_SIZE, SAMPLE_SEED, FOLDS = 2000, 0, 5
-TARGET_COLUMNS = {"wine": "quality", "california": "MedHouseVal"}
-"""Data sets by name, each with the column to predict."""
+TARGET_COLUMNS = {"wine": "quality", "california": "MedHouseVal"}  # column to predict, by name of a data set
 
 RANGES = {
     "forest": {
@@ -51,11 +50,10 @@ def forest_tuning(data: str = "wine") -> Problem:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.forest_tuning("wine")
+    >>> forest_tuning("wine")
     <Problem forest on wine: 5 inputs, max>
     """
-    return _problem("forest", data)
+    return _make_problem("forest", data)
 
 
 def xgboost_tuning(data: str = "wine") -> Problem:
@@ -65,16 +63,15 @@ def xgboost_tuning(data: str = "wine") -> Problem:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.xgboost_tuning("wine")
+    >>> xgboost_tuning("wine")
     <Problem xgboost on wine: 7 inputs, max>
     """
     if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
-    return _problem("xgboost", data)
+    return _make_problem("xgboost", data)
 
 
-def _problem(model: str, data: str) -> Problem:
+def _make_problem(model: str, data: str) -> Problem:
     """Return the problem of tuning a model, a key of ``RANGES``, on a data set, a key of ``TARGET_COLUMNS``."""
     _validate.choice(data, "data", tuple(TARGET_COLUMNS))
     names = tuple(RANGES[model])

@@ -13,9 +13,8 @@ k            ``kernel``        any scikit-learn kernel
 
 .. math:: Y \sim \mathcal N(m(X), s^2 (K + ν I))
 
-`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is
-profiled out, that is, replaced by its maximum-likelihood value. Each training step costs O(n³), which is practical
-for hundreds of points.
+`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is replaced
+by its maximum-likelihood value. Each training step costs O(n³), which is practical for hundreds of points.
 """
 
 from dataclasses import dataclass, replace
@@ -77,7 +76,7 @@ class GaussianProcess:
         # k(x, x) is constant, so only kᵀ(K + ν I)⁻¹k has a slope
         return mean, variance, mean_slopes, -2 * self.amplitude * contract(weights)
 
-    def appended(self, x: ArrayLike, y: float, prior: float = 0.0) -> "GaussianProcess":
+    def with_observation(self, x: ArrayLike, y: float, prior: float = 0.0) -> "GaussianProcess":
         """Return the process given one more observation y at x, (N,), with unchanged hyperparameters, in O(n²)."""
         x = np.atleast_2d(x)
         row = solve_triangular(self.factor, self.kernel(self.X, x)[:, 0], lower=True, check_finite=False)
@@ -93,7 +92,7 @@ class GaussianProcess:
         return _solve(self.factor, values)
 
     @property
-    def left_out(self) -> FloatArray:
+    def leave_one_out(self) -> FloatArray:
         """Prediction of each residual from all others, shape (n,): (5.12) of Rasmussen and Williams (2006)."""
         inverse_root = solve_triangular(self.factor, np.eye(len(self.residuals)), lower=True, check_finite=False)
         predicted: FloatArray = self.residuals - self.coefficients / (inverse_root**2).sum(axis=0)
@@ -138,7 +137,7 @@ def condition(
     >>> mean.round(2).tolist()
     [1.0]
     """
-    X, residuals = _data(X, y, prior)
+    X, residuals = _check_data(X, y, prior)
     try:
         factor = np.linalg.cholesky(kernel(X) + noise_ratio * np.eye(len(X)))
     except np.linalg.LinAlgError:
@@ -188,7 +187,7 @@ def fit(
     """
     from scipy.optimize import Bounds, minimize
 
-    X, residuals = _data(X, y, prior)
+    X, residuals = _check_data(X, y, prior)
     bounds = np.vstack([np.reshape(kernel.bounds, (-1, 2)), np.log(noise_ratio_bounds)])
     groups = _element_groups(kernel)
 
@@ -233,7 +232,7 @@ def _negative_log_likelihood(
     return value, 0.5 * np.append(contract(S), noise_ratio * np.trace(S))  # by log ν, the chain rule gives ν tr(S)
 
 
-def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _check_data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the points, (n, N), and the values minus the prior mean, (n,); raise if shapes do not match."""
     points = np.asarray(X)
     if points.ndim != 2:

@@ -16,9 +16,8 @@ k_f          -                   Matérn 5/2 between contexts, one lengthscale p
 σ²           ``outputscale``     mean prior variance of an arm; (135) prints σ_f but means σ_f²
 ===========  ==================  =============================================================================
 
-The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the *mean* prior
-variance equal to 1. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern` computes rows, variances and draws
-when they are needed, on networks of any size. Lengths below 1 m count as 1 m, or one very short edge would dominate.
+Edges with few neighbours have a larger variance; the *mean* prior variance is 1. `graph_matern` returns all entries, 8
+E² bytes. `GraphMatern` computes rows, variances and draws when they are needed, on networks of any size.
 
 **Selected inversion** gives the diagonal of the inverse of a large sparse matrix. With P A Pᵀ = L D Lᵀ, the entries of
 Z = A⁻¹ on the pattern of L follow from its last column to its first (Takahashi, Fagan and Chen 1973),
@@ -143,10 +142,7 @@ class GraphMatern:
         return found if np.array_equal(place, np.arange(len(unique))) else found[place]
 
     def within(self, edges: IntArray, halo: int = HALO) -> FloatArray:
-        """Return the covariances, (k, k), between k edges that lie together, nearly exact and positive semi-definite.
-
-        Variances are exact; for covariances, edges more than ``halo`` turns away are left out of the network.
-        """
+        """Return nearly exact covariances, (k, k), of edges, (k,), without edges more than ``halo`` turns away."""
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
         for _ in range(halo):
@@ -180,11 +176,8 @@ def _factorise(matrix: Any) -> SuperLU:
 
 
 def _inverse_square_diagonal(matrix: Any) -> FloatArray:
-    """Return the diagonal of matrix^-2, for a positive definite matrix with eigenvalues of at least ``SHIFT``.
-
-    It is minus the derivative of the diagonal of (matrix + s I)⁻¹ at s = 0. A tiny imaginary step s yields it from one
-    selected inversion, without cancellation.
-    """
+    """Return the diagonal, (E,), of matrix^-2, for a symmetric matrix with eigenvalues of at least ``SHIFT``."""
+    # minus the derivative of the diagonal of (matrix + s I)⁻¹ at s = 0, without cancellation by an imaginary step s
     step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
     inverse = _inverse_diagonal(matrix + sparse.diags_array(np.full(matrix.shape[0], step)))
     return -(inverse / step).real
@@ -195,12 +188,12 @@ def _inverse_diagonal(matrix: Any) -> Any:
     factor = _factorise(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
-    inverse = _takahashi(L.indptr, L.indices, L.data, factor.U.diagonal())
+    inverse = _selected_inverse(L.indptr, L.indices, L.data, factor.U.diagonal())
     return inverse[factor.perm_c]
 
 
 @njit(cache=True, nogil=True)
-def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
+def _selected_inverse(starts, rows, L, D):  # type: ignore[no-untyped-def]
     """Return the diagonal of (L diag(D) Lᵀ)⁻¹, (E,), for a sparse L by columns, with sorted rows and unit diagonal."""
     n = len(D)
     Z, place = np.empty_like(L), np.full(n, -1, np.int64)  # position of each row in column j, or -1

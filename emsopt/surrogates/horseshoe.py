@@ -18,10 +18,8 @@ y       ``y``                           (n,)    observations
 
 The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all variables from their conditionals (26)
 (Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn in O(n² D) (Bhattacharya,
-Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor.
-
-The results depend on the scale of the features and on the mean of y: call `standardize` first. There is no intercept;
-centring replaces it (which corresponds to a flat prior on it).
+Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor. The results depend on the scale of the
+features and on the mean of y: call `standardize` first, whose centring replaces an intercept.
 
 Limits. With collinear features a chain moves slowly between equally good fits, and averages over a short chain can
 be far from the posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated. The
@@ -155,7 +153,7 @@ def _draw_cholesky(
 
 
 @dataclass(frozen=True, eq=False)
-class Standardized:
+class StandardizedData:
     """Standardised features, (n, D), and observations, (n,), with the scales that they were divided by."""
 
     X: FloatArray
@@ -168,7 +166,7 @@ class Standardized:
         return self.scale * coef / self.feature_scales
 
 
-def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
+def standardize(X: ArrayLike, y: ArrayLike) -> StandardizedData:
     """Centre features, (n, D), and observations, (n,), and divide them by their standard deviations.
 
     At least two observations must differ. Constant features become zero.
@@ -179,4 +177,4 @@ def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     scales = (X - means).std(axis=0)
     # dividing by its deviation would blow up the rounding errors of a constant feature
     scales[scales <= 1e-12 * np.maximum(1.0, np.abs(means))] = 1.0
-    return Standardized((X - means) / scales, (y - float(y.mean())) / spread, scales, spread)
+    return StandardizedData((X - means) / scales, (y - float(y.mean())) / spread, scales, spread)

@@ -19,8 +19,8 @@ relative to the weight of the nearest point. As h → 0, the mean tends to the n
 3.1), as h → ∞ to the mean of all values. Kernels of bounded support have W = 0 far from all points: there the mean is
 the nearest neighbour's value, log W is -inf, and the slopes are 0.
 
-Limits. A weighted mean stays within the range of the observed values. It therefore flattens peaks and valleys and is
-biased near the border of the data. Bandwidth rules assume coordinates of similar scale, such as on the unit cube.
+Limits. A weighted mean flattens peaks and valleys and is biased near the border of the data. Bandwidth rules assume
+coordinates of similar scale, such as on the unit cube.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,10 +73,8 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     ----------
     X, y : array_like, shapes (t, d) and (t,)
         Observed points, which may repeat, and their values; pass zeros if only the density is needed.
-    bandwidth : float or array_like, shape (d,)
-        h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
-    kernel : str
-        One of ``KERNELS``.
+    bandwidth, kernel : float or array_like of shape (d,), str
+        h, and one of ``KERNELS``.
 
     Examples
     --------

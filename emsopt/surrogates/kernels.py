@@ -39,7 +39,7 @@ from ..errors._types import ArrayLike, FloatArray, IntArray
 __all__ = ["DeploymentKernel", "SquaredExponential"]
 
 Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
-Contract: TypeAlias = Callable[[FloatArray], FloatArray]
+Contraction: TypeAlias = Callable[[FloatArray], FloatArray]
 
 WEIGHTS_BOUNDS = (1e-3, 10.0)  # positive, or the kernel is not positive semi-definite
 BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate below, and an input hardly matters above
@@ -77,21 +77,21 @@ class DeploymentKernel(Kernel):
 
         With ``eval_gradient``, also return its gradient by log γ, unless fixed, then by log weights, (n, n, number).
         """
-        rows = _counts(X)
-        location, configuration, swaps = self._terms(rows, rows if Y is None else _counts(Y))
+        rows = _check_counts(X)
+        location, configuration, swaps = self._terms(rows, rows if Y is None else _check_counts(Y))
         if not eval_gradient:
             return location + configuration
         slopes = []
         if not self.hyperparameter_gamma.fixed:
             # gamma before weights, as scikit-learn sorts hyperparameters by name
             slopes.append((self._gamma_slope() * swaps * configuration)[:, :, None])
-        each = (rows[:, None] == rows) * (self._weights(rows) / rows.shape[1]) * location[:, :, None]
+        each = (rows[:, None] == rows) * (self._location_weights(rows) / rows.shape[1]) * location[:, :, None]
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, N), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
-        rows = _counts(X)
+        rows = _check_counts(X)
         location, configuration, swaps = self._terms(rows, rows)
 
         def contract(S: FloatArray) -> FloatArray:
@@ -101,22 +101,22 @@ class DeploymentKernel(Kernel):
             SL = S * location
             # [x_i = x'_i] is the sum over v of [x_i = v] [x'_i = v]
             agreement = sum(((SL @ level) * level).sum(axis=0) for level in _levels(rows, rows.max()))
-            each = agreement * self._weights(rows) / rows.shape[1]
+            each = agreement * self._location_weights(rows) / rows.shape[1]
             parts.append(each if np.iterable(self.weights) else each.sum(keepdims=True))
             return np.concatenate(parts)
 
         return location + configuration, contract
 
-    def swap_sums(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
+    def swap_sums(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contraction:
         """Return a function of w, (m,), that returns Σ_i w_i k(x', Y_i), (g, t), for all single swaps x' of counts x.
 
         A swap moves a unit from one of the locations ``gives``, (g,), to one of ``takes``, (t,). Where both are the
         same, the sum has no meaning.
         """
-        rows, point = _counts(Y), _counts(x[None])
+        rows, point = _check_counts(Y), _check_counts(x[None])
         location, configuration, _ = self._terms(point, rows)
         # both terms are products over locations, of which a swap changes two factors; each contributes a root of tanh γ
-        shares, log_decay = self._weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
+        shares, log_decay = self._location_weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
 
         def factors(where: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
             before = rows[:, where] - point[0, where]
@@ -135,13 +135,13 @@ class DeploymentKernel(Kernel):
 
         return sums
 
-    def _weights(self, rows: FloatArray) -> FloatArray:
-        """Return the location weights ℓ, shape (N,); a single weight is repeated."""
+    def _location_weights(self, rows: FloatArray) -> FloatArray:
+        """Return the weights ℓ of the N locations of ``rows``, (N,); a single weight is repeated."""
         return np.broadcast_to(np.asarray(self.weights, dtype=float), rows.shape[1])
 
     def _terms(self, X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the two terms of the kernel between rows of X and Y, and the units to relocate, each (n, m)."""
-        top, shares = max(X.max(), Y.max()), self._weights(X) / X.shape[1]
+        top, shares = max(X.max(), Y.max()), self._location_weights(X) / X.shape[1]
         if top <= 1:  # for counts of 0 and 1, [x ≠ x'] and |x - x'| both equal x + x' - 2 x x'
             apart = (X @ shares)[:, None] + Y @ shares - 2 * (X * shares) @ Y.T
             swaps = (X.sum(axis=1)[:, None] + Y.sum(axis=1)) / 2 - X @ Y.T
@@ -157,7 +157,7 @@ class DeploymentKernel(Kernel):
 
     def diag(self, X: ArrayLike) -> FloatArray:
         """Return k(x, x) of each row x of X, shape (n,)."""
-        return np.full(len(_counts(X)), np.exp(np.asarray(self.weights, dtype=float).mean()) + 1)
+        return np.full(len(_check_counts(X)), np.exp(np.asarray(self.weights, dtype=float).mean()) + 1)
 
     def is_stationary(self) -> bool:
         """Return True: the kernel depends on x - x' only."""
@@ -169,7 +169,7 @@ class DeploymentKernel(Kernel):
         return f"DeploymentKernel(weights={shown}, gamma={self.gamma:.3g})"
 
 
-def _counts(X: ArrayLike) -> FloatArray:
+def _check_counts(X: ArrayLike) -> FloatArray:
     """Return X, rows of counts, as floats, shape (n, N); raise unless they are whole numbers of at least 0."""
     rows = np.asarray(X, dtype=float)
     bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))
@@ -201,7 +201,7 @@ class GradientMixin:
         """Return the kernel and the factor G, each (m, n), between points, (m, d), and X, (n, d)."""
         raise NotImplementedError
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
@@ -218,7 +218,7 @@ class GradientMixin:
 
         return K, contract
 
-    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of points, (m, d), with X, (n, d), and the function Σ_j W_ij ∂K_ij/∂x_i of W, (m, n)."""
         at = np.atleast_2d(points)
         K, G = self.with_factor(at, X)
@@ -258,12 +258,12 @@ class Additive(SquaredExponential):
         """Return the kernel between X, (n, d), and Y, (m, d), or else X again: shape (n, m), without a gradient."""
         return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         parts, apart = self._parts(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
 
-    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of points, (m, d), with X, (n, d), and the function Σ_j W_ij ∂K_ij/∂x_i of W, (m, n)."""
         parts, apart = self._parts(points, X)
         return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale

@@ -30,6 +30,11 @@ def st_paul():
 
 
 @pytest.fixture(scope="session")
+def study(script):
+    return script("benchmarks/boke_study.py")
+
+
+@pytest.fixture(scope="session")
 def every_deployment(st_paul):
     """All deployments of nine units in St. Paul, with their values by the approximate model."""
     return eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate")

@@ -16,7 +16,6 @@ KEYS = ["objective", "costs", "variance", "method", "seed"]
 
 @pytest.fixture(scope="module")
 def made(script):
-    """Return the module that made the study."""
     return script("benchmarks/bocvs_study.py")
 
 

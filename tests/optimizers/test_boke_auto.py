@@ -132,21 +132,17 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
     """Gaussian processes of one point and half the lengthscales, their variances multiplied."""
     x = np.random.default_rng(2).random((20, 2))
     mean, density, _, _ = boke_auto.mean_and_density(process, x)
-    half = SquaredExponential([0.15, 0.4])
-    alone = [
-        condition(half, p[None], [0.0], noise_ratio=process.noise_ratio, amplitude=1.0).predict(x)[1] for p in process.X
-    ]
+    half, options = SquaredExponential([0.15, 0.4]), {"noise_ratio": process.noise_ratio, "amplitude": 1.0}
+    alone = [condition(half, p[None], [0.0], **options).predict(x)[1] for p in process.X]
     np.testing.assert_allclose(np.exp(-density), np.prod(alone, axis=0), rtol=1e-9)
     np.testing.assert_allclose(mean, process.predict(x)[0], atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "function", [lambda p, x: upper_bound(p, 2.0, x), negative_density], ids=["bound", "negative_density"]
-)
-def test_slopes_are_those_of_differences(process, function):
+def test_slopes_are_those_of_differences(process):
     x = np.random.default_rng(2).random((20, 2))
-    numeric = slopes_of(lambda x: function(process, x)[0], x)
-    np.testing.assert_allclose(function(process, x)[1], numeric, rtol=1e-4, atol=1e-5)
+    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: negative_density(process, x)):
+        numeric = slopes_of(lambda x, function=function: function(x)[0], x)
+        np.testing.assert_allclose(function(x)[1], numeric, rtol=1e-4, atol=1e-5)
 
 
 def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
@@ -173,10 +169,7 @@ def test_lengthscales_are_fitted_anew_after_five_points():
 
 
 def test_values_are_cut_at_the_median_over_the_box():
-    """By hand: on a line the points at 0, 0.2, 0.4 and 0.5 count 0.2, 0.2, 0.1, 0.1 (and 0.1 the one at 0.6).
-
-    Equal values, and one alone, count as zeros once standardised.
-    """
+    """On a line the points at 0, 0.2, 0.4, 0.5 and 0.6 count 0.2, 0.2, 0.1, 0.1 and 0.1; equal values become zeros."""
     X = np.array([[0.0], [0.2], [0.4], [0.5], [0.6]])
     np.testing.assert_allclose(clip_at_median(X, np.array([1.0, 2.0, 3.0, 4.0, 5.0])), [2.0, 2.0, 3.0, 4.0, 5.0])
     for k in (1, 5):
@@ -205,15 +198,11 @@ def data():
 
 
 def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
-    """Mean, scale of largest likelihood, and the deviation of a part by Schur's complement in its joint covariance with
-    all observed sums; left-out predictions by processes without the point.
-    """
+    """The deviation of a part is by Schur's complement in its joint covariance with all observed sums."""
     X, y, x = data
     process = condition_additive(X, y, [0.3], [0.01])[0]
-    covariance, across = (
-        covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30),
-        covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3,
-    )
+    covariance = covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30)
+    across = covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3
     expected = covariance_of_sums(x, X, 0.3) @ np.linalg.solve(covariance, y)
     np.testing.assert_allclose(sum(process.predict_input(j, x[:, j])[0] for j in range(3)), expected, atol=1e-8)
     assert process.scale == pytest.approx(np.sqrt(y @ np.linalg.solve(covariance, y) / 30))
@@ -224,7 +213,7 @@ def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
             rest = np.arange(30) != i
             without = condition_additive(X[rest], y[rest], [process.lengthscale], [process.noise_ratio])[0]
             expected = sum(without.predict_input(j, X[i : i + 1, j])[0][0] for j in range(3))
-            assert process.left_out[i] == pytest.approx(expected, abs=1e-7)
+            assert process.leave_one_out[i] == pytest.approx(expected, abs=1e-7)
 
 
 def test_the_best_point_is_the_best_of_all_combinations(data):
@@ -260,6 +249,7 @@ def test_the_sum_is_used_where_it_predicts_better(shape):
     chosen = select_sum(X, y, process)
     assert (chosen is None) == (shape == "product")
     assert chosen is None or chosen[0] == (shape != "sum")
+    assert select_sum(X[:, :1], y, process) is None  # of one input there is no sum
 
 
 def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):
@@ -275,9 +265,3 @@ def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):
             return eo.minimize(rippled, **options, target=2 * best).fun > 2 * best
 
     assert halves(0) or halves(1)
-
-
-def test_one_input_needs_no_sum():
-    X = np.linspace(0, 1, 12)
-    process = refit(X[:, None], standardize_values(X), noisy=False, spread=0.7, last=None)
-    assert select_sum(X[:, None], X, process) is None

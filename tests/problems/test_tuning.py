@@ -27,8 +27,8 @@ SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 def test_the_data_are_those_published(name, shape, mean):
     """Rows and columns as their sources state; means as computed from the raw files; a sample of the rows."""
     table, (X, y) = pd.read_csv(package_file("tuning", f"{name}.csv.gz")), _rows(name)
+    assert table.shape == shape
     target = table.pop(TARGET_COLUMNS[name])
-    assert (len(table), table.shape[1] + 1) == shape
     assert target.mean() == pytest.approx(mean, abs=1e-6)
     assert len(X) == SAMPLE_SIZE == 2000
     assert set(map(tuple, np.c_[X, y])) <= set(map(tuple, np.c_[table, target]))
@@ -56,10 +56,7 @@ def test_a_forest_scores_as_by_hand(claim):
 
 
 def test_scores_are_not_continuous(claim):
-    """Section 4 of the BOKE paper assumes a continuous objective; a score jumps where a whole number changes.
-
-    So does the sprinkler's range, where the number of steps of the drop's flight changes.
-    """
+    """Section 4 of the BOKE paper assumes a continuous objective; scores jump, and the sprinkler's range."""
     f = forest_tuning("wine")
     left, right, flat = (f([10, depth, 2, 1.0, 0.0]) for depth in (2.499999, 2.500001, 2.3))
     assert left == flat

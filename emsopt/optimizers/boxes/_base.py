@@ -221,14 +221,12 @@ class BoxOptimizer(AskTell[FloatArray]):
         return maximize_admitted(function, self.space, self._admission_rule(), x, self.rng, near=self._best_points())
 
     def _admission_rule(self) -> Callable[[FloatArray], bool]:
-        """Return the function that decides whether a method may propose a point of the box, (d,).
-
-        The constraints must allow it, and the nearest point evaluated so far must not have failed.
-        """
+        """Return the function that decides whether a method may propose a point of the box, (d,)."""
         failed, points = self.failed_points, self.points
 
         def admits(x: FloatArray) -> bool:
             u = self.space.to_unit(x)
+            # the nearest point evaluated so far must not have failed
             near = [np.linalg.norm(known - u, axis=1).min(initial=np.inf) for known in (points, failed)]
             return bool(near[0] <= near[1]) and self.space.allows(x)
 

@@ -142,10 +142,7 @@ def draw_starts(
     near: FloatArray | Sequence[FloatArray] = (),
     spread: float = 0.1,
 ) -> FloatArray:
-    """Draw n points, (n, d), within ``bounds``, (d, 2): uniformly, or every second one around a point of ``near``.
-
-    ``spread`` is the standard deviation around these, relative to the width of the bounds.
-    """
+    """Draw n points, (n, d), within bounds, (d, 2): uniformly, or every second one around a point of ``near``."""
     low, high = np.asarray(bounds, dtype=float).T
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):

@@ -22,11 +22,10 @@ d because distances grow with the dimension.
 The optimizer maximises the logarithm of (3.12) after subtracting the smallest observed value from m. This has the same
 maximiser and does not overflow where W underflows. An evaluation of (3.12) costs O(t d), and no parameters are fitted.
 
-Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow:
-expect a good region rather than an optimum to many digits. The exploration term grows like exp(u²/4) in the scaled
-distance u, so that in many dimensions (3.12) is largest in corners. With six inputs, L-BFGS-B therefore also starts
-from corners. With other numbers it starts from ten random points only and often ends at a lower maximum near the data,
-so that BOKE explores less than (3.12) demands.
+Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow.
+The exploration term grows like exp(u²/4) in the scaled distance u, so that in many dimensions (3.12) is largest in
+corners. With six inputs, L-BFGS-B therefore also starts from corners. With other numbers it starts from ten random
+points only and often ends at a lower maximum near the data, so that BOKE explores less than (3.12) demands.
 
 **KR-UCB** with progressive widening, a baseline of the paper, chooses one of the evaluated points, then a new point
 close to it: algorithm 5, (A.4) and (A.5), after Yee, Lisý and Bowling (2016), Monte Carlo tree search in continuous
@@ -43,10 +42,8 @@ C       ``confidence``     weight of exploration, in standard deviations of the 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
           x_{t+1} = \arg\min_{k(x, \tilde x) > τ} W(x) \quad (A.5)
 
-Without noise, every step adds a new point. Preparing a step costs O(t² d).
-
-Limits. A new point is always close to an evaluated one, so regions far from all points are reached only in many small
-steps.
+Without noise, every step adds a new point. Preparing a step costs O(t² d). Limits. A new point is always close to an
+evaluated one, so regions far from all points are reached only in many small steps.
 """
 
 from collections.abc import Iterator
@@ -82,7 +79,9 @@ class BOKE(BoxOptimizer):
 
     Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Each step maximises
     m + √(β_t / W), where m is the regression of the observed values, standardised and for minimisation with reversed
-    sign, and W the kernel density of the observed points.
+    sign, and W the kernel density of the observed points. In a noise-free run, a maximiser that has already been
+    evaluated is replaced by the point of lowest density (3.10). A point that has been asked for but not observed is
+    treated as observed, with the value predicted by the regression, which keeps the points of a batch apart.
 
     Parameters
     ----------
@@ -97,16 +96,9 @@ class BOKE(BoxOptimizer):
     f, **options
         As in `BoxOptimizer`.
 
-    Notes
-    -----
-    In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density (3.10).
-    A point that has been asked for but not observed is treated as observed, with the value predicted by the regression,
-    which keeps the points of a batch apart.
-
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.optimizers.BOKE(eo.problems.forrester(), rng=0).ask().shape
+    >>> BOKE(bounds=[(0, 1)], sense="min", rng=0).ask().shape
     (1,)
     """
 
@@ -131,10 +123,7 @@ class BOKE(BoxOptimizer):
         )
 
     def surrogate(self) -> KernelRegression:
-        """Return the kernel regression of standardised gains at the points observed so far.
-
-        Pending points are treated as observed, with the value that the regression predicts.
-        """
+        """Return the kernel regression of standardised gains, with those that it predicts at pending points."""
         X, y = self.points, standardize_values(self.gains)
         h = self.bandwidth
         if isinstance(h, str):
@@ -163,8 +152,7 @@ class BOKEPlus(BOKE):
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.optimizers.BOKEPlus(eo.problems.forrester(), rng=0).ask().shape
+    >>> BOKEPlus(bounds=[(0, 1)], sense="min", rng=0).ask().shape
     (1,)
     """
 
@@ -185,10 +173,9 @@ def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> floa
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
-    """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) after t observations.
+    """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) of Theorem 4.13 after t observations.
 
-    This is Theorem 4.13 of the paper with the kernel constant M_Ψ = 1; ``noise_sd`` is ς, and the theorem's bound fails
-    with probability δ. With δ = 2 π² / 3, which is no probability, it is 4 ς² log t of Theorem 4.10.
+    ``noise_sd`` is ς, ``delta`` is δ. With δ = 2 π² / 3, which is no probability, it is 4 ς² log t of Theorem 4.10.
     """
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
 
@@ -253,15 +240,16 @@ def fill_distance(points: ArrayLike) -> float:
     """
     from scipy.spatial import KDTree
 
-    d = np.shape(points)[1]
+    design = np.asarray(points)
+    d = design.shape[1]
     rng = np.random.default_rng(0)  # fixed: all designs are measured by the same probes
     probes = rng.random((PROBES, d))
     tried = np.vstack([corners_of_cube(d, PROBES, rng), probes])
-    return float(np.max(KDTree(points).query(tried)[0]))
+    return float(np.max(KDTree(design).query(tried)[0]))
 
 
 class KRUCB(BOKE):
-    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper; options are of `BoxOptimizer`."""
+    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper."""
 
     confidence = 0.05  # C of (A.4)
     closeness = 0.5  # τ of (A.5)

@@ -98,7 +98,7 @@ class AdditiveProcess:
     """Gaussian process of a sum of functions of one input each; build it with `condition_additive`.
 
     For t points, ``basis`` B, (t, t), satisfies B Bᵀ = (K + ν I)⁻¹, and ``coefficients``, (t,), are B Bᵀ y; ``scale``
-    is the standard deviation of largest likelihood, ``left_out``, (t,), the prediction of each value from the others.
+    is the standard deviation of largest likelihood; ``leave_one_out``, (t,), predicts each value from the others.
     """
 
     X: FloatArray
@@ -107,7 +107,7 @@ class AdditiveProcess:
     basis: FloatArray
     coefficients: FloatArray
     scale: float
-    left_out: FloatArray
+    leave_one_out: FloatArray
 
     def predict_input(self, j: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation, each (m,), of the function of input j at values z, (m,), of it."""
@@ -136,9 +136,9 @@ def condition_additive(
             basis = vectors / np.sqrt(np.maximum(values, 0) + ratio)  # one decomposition serves all ratios
             coefficients = basis @ (basis.T @ y)
             # (5.12) of Rasmussen and Williams (2006)
-            left_out = y - coefficients / (basis**2).sum(axis=1)
+            leave_one_out = y - coefficients / (basis**2).sum(axis=1)
             scale = float(np.sqrt(max(y @ coefficients, 0) / len(y)))
-            processes.append(AdditiveProcess(X, lengthscale, ratio, basis, coefficients, scale, left_out))
+            processes.append(AdditiveProcess(X, lengthscale, ratio, basis, coefficients, scale, leave_one_out))
     return processes
 
 
@@ -147,8 +147,6 @@ class BOKEAuto(BoxOptimizer):
 
     Options are those of `BoxOptimizer`.
 
-    Notes
-    -----
     In a noise-free run, a maximum of the local model that was already evaluated is replaced by the maximiser of the
     upper bound and, if that was evaluated too, by the point of lowest density. To keep the points of a batch apart, so
     is a maximum close to a pending point, which was asked for but not observed. Pending points are treated as observed,
@@ -156,8 +154,7 @@ class BOKEAuto(BoxOptimizer):
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.optimizers.BOKEAuto(eo.problems.forrester(), rng=0).ask().shape
+    >>> BOKEAuto(bounds=[(0, 1)], sense="min", rng=0).ask().shape
     (1,)
     """
 
@@ -215,10 +212,7 @@ class BOKEAuto(BoxOptimizer):
         yield self._climb(lambda x: negative_density(process, x))
 
     def _maximize_at_peak(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the point, (d,), where the local model of the best unknown peak is largest; None if all are known.
-
-        If the best of all peaks is known, that of its model is returned instead in a share ``RETURN_SHARE`` of calls.
-        """
+        """Return where a peak's model is largest, (d,): the best unknown or the best of all; None if all are known."""
         X, y = self.points, standardize_values(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
         peaks, radii = find_peaks(X, heights)
@@ -246,10 +240,10 @@ class BOKEAuto(BoxOptimizer):
 
 
 def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
-    """Return the settings of the additive process with the least leave-one-out error; None unless below ``process``'s.
+    """Return whether scores are modelled, lengthscale and noise ratio of the best additive process, or None.
 
-    They are whether it models normal scores instead of the gains, (t,), its lengthscale and its noise ratio. Errors are
-    those of normal scores, clipped at the box's median, and must be below ``ERROR_RATIO`` times those of ``process``.
+    The best has the least leave-one-out errors, of normal scores clipped at the box's median. None is returned unless
+    these are below ``ERROR_RATIO`` times those of ``process``.
     """
     if X.shape[1] == 1:  # with one input, every function is such a sum
         return None
@@ -265,9 +259,11 @@ def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
         return error(np.interp(modelled.mean() + standard_deviation(modelled) * predicted, known, scores[first]))
 
     plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardize_values(gains), scores))
-    errors = [error_of_gains(each.left_out, gains) for each in plain] + [error(each.left_out) for each in scored]
+    errors = [error_of_gains(each.leave_one_out, gains) for each in plain] + [
+        error(each.leave_one_out) for each in scored
+    ]
     k = int(np.argmin(errors))
-    if errors[k] > ERROR_RATIO * error_of_gains(process.left_out, clip_at_median(X, gains)):
+    if errors[k] > ERROR_RATIO * error_of_gains(process.leave_one_out, clip_at_median(X, gains)):
         return None
     best = [*plain, *scored][k]
     return k >= len(plain), best.lengthscale, best.noise_ratio
@@ -320,10 +316,7 @@ def _mean_and_density(
 
 
 def find_peaks(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the rows of X, (t, d), whose values y are no lower than those of their 2 (d + 1) nearest neighbours.
-
-    They are returned best first, with their distances r to the (d + 1)-th nearest neighbour.
-    """
+    """Return the indices of the peaks of values y at points X, (t, d), best first, and the distance r of each."""
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     near = np.argsort(distances, axis=1, kind="stable")[:, 1 : 2 * (d + 1) + 1]  # each point is nearest to itself
@@ -333,15 +326,13 @@ def find_peaks(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def interpolate_peak(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: FloatArray) -> SmoothFunction | None:
-    """Return the mean, with slopes, of the process given all values, or None if a quadratic predicts better.
-
-    Compared are the squared errors at the d + 2 points nearest to ``peak``, (d,), each left out in turn.
-    """
+    """Return the mean, with slopes, of the process given all values, or None if a quadratic predicts better."""
     whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
+    # compared at the points nearest to the peak, each left out in turn
     near = np.argsort(np.linalg.norm(X - peak, axis=1), kind="stable")[: len(peak) + 2]
     refits = [fit_quadratic(np.delete(X, i, 0), np.delete(y, i), peak) for i in near]
     by_quadratic = [refit(X[[i]])[0][0] - y[i] for i, refit in zip(near, refits, strict=True)]
-    by_process = (whole.left_out - whole.residuals)[near]
+    by_process = (whole.leave_one_out - whole.residuals)[near]
     if by_process @ by_process > np.dot(by_quadratic, by_quadratic):
         return None
     return lambda x: mean_and_density(whole, x)[::2]

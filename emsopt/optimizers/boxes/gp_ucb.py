@@ -14,8 +14,7 @@ symbol  name              meaning
 ν       -                 noise variance divided by the variance of the process
 ======  ================  ======================================================================================
 
-Preparing a step costs O(t³), several times over if the kernel is fitted. An evaluation of the acquisition function
-costs O(t²).
+Preparing a step costs O(t³), several times over if the kernel is fitted, and an evaluation of the acquisition O(t²).
 
 **GP-EI** is not from the papers. Jones, Schonlau and Welch (1998), Efficient global optimization of expensive black-box
 functions, maximise the expected improvement over the best value g; the kernel is that recommended by Snoek, Larochelle
@@ -32,11 +31,9 @@ g       -                  best observed value; with noise, best posterior mean 
 ======  =================  ===================================================================================
 
 Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
-broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times.
-
-With noise, the likelihood alone overfits a few dozen values. The lengthscales then have the prior of `GPUCB`, the noise
-is fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input
-each (`Additive`), which few points determine better.
+broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times. With noise, this overfits a
+few dozen values: the lengthscales then have the prior of `GPUCB`, the noise is fitted too, and the likelihood chooses
+between a Matérn kernel and a sum of kernels of one input each (`Additive`), which few points determine better.
 """
 
 from collections.abc import Iterator
@@ -108,7 +105,7 @@ def condition_on_pending(process: GaussianProcess, pending: FloatArray) -> Gauss
     """Return the process conditioned on its own predictions at points without a value yet, (n, d)."""
     for x in pending:
         # a pending point then has hardly any variance left, which drives the next one away
-        process = process.appended(x, process.predict(x[None])[0][0])
+        process = process.with_observation(x, process.predict(x[None])[0][0])
     return process
 
 

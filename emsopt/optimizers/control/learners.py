@@ -1,16 +1,10 @@
-r"""Learners of a control problem: which variables to control next, and at what values.
+r"""Learners of a control problem, which choose the variables to control next, and their values.
 
-=================  ================================================================================================
-`UnknownCost`      Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
-                   Costs": explore every set, then play the cheapest set that may be good enough
-`UCBPSQ`           play the set with the largest E[u], regardless of cost (Hayashi et al. 2022)
-`TSPSQ`            play the set with the largest expected value of a posterior sample (Hayashi et al. 2022)
-`UCBCVS`           play the cheapest set whose E[u] is within ε_t of the largest; needs known costs (Tay et al. 2023)
-`ETC50`            play each group of equally large sets 50 times, smallest sets first, then continue as UCB-PSQ
-=================  ================================================================================================
+`UnknownCost` is Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
+Its rivals are `UCBPSQ` and `TSPSQ` of Hayashi et al. (2022), `UCBCVS` of Tay et al. (2023), and `ETC50`.
 
-Here E[u] is the expected upper confidence bound, maximised over the values of the controlled variables. ``ask`` returns
-a set and values for its variables, ``tell`` reports the outcome of the play.
+E[u] is the expected upper confidence bound, maximised over the values of the controlled variables. ``ask`` returns a
+set and values for its variables, ``tell`` reports the outcome of the play.
 """
 
 from typing import Any
@@ -24,7 +18,7 @@ from .model import ControlModel, PosteriorSample
 
 
 class ControlLearner:
-    """Base class of the learners, which choose the plays of a control problem: a model of values, and observed costs.
+    """Base class of the learners, which choose the plays of a control problem by a model of values and observed costs.
 
     Parameters
     ----------
@@ -89,10 +83,7 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return the set and the values, (k,), of the play with the largest expected posterior mean.
-
-        With too few plays for a model, it is the play with the largest observed value.
-        """
+        """Return set and values, (k,), of the play with the largest posterior mean; without a model, largest value."""
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:
@@ -198,14 +189,12 @@ class UnknownCost(ControlLearner):
       budget.
     - **T** is the budget divided by the smallest positive mean cost observed in the exploration, but at least 2.
     - **Line 11** of the paper uses an index that exceeds the exploration. Here a set's upper bound is the minimum over
-      the rounds in which it was computed. In the exploration of m sets the lower bound of line 10 is computed once in
-      every m rounds.
-    - **Bounds are compared only if they were computed with the same hyperparameters.** When these are estimated again,
-      the bounds are reset.
+      the rounds in which it was computed. In the exploration of m sets the lower bound of line 10, which starts at
+      ``worst``, is computed once in every m rounds.
+    - **Bounds are reset** when hyperparameters are estimated again. When no set is feasible, only the bounds of the
+      current round are kept.
     - **An infeasible set stays infeasible** until the bounds are reset, because lower bounds only rise and α only
-      falls. Its bound is not computed in the meantime. When no set is feasible, only the bounds of the current round
-      are kept.
-    - The lower bound starts at ``worst``.
+      falls. Its bound is not computed in the meantime.
 
     Parameters
     ----------

@@ -15,9 +15,8 @@ The kernel is a product over variables. E[μ] is exact, because the mean of g ha
 points, replaces it by √E[σ²], a close upper bound: E[σ²] is a quadratic form in c, whose matrix is computed once. A
 second search maximises E[u] itself, from the better result of the first search and of the last round.
 
-**A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
-f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
-within no other.
+**A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, because a mean
+never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie within no other.
 
 Hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the lengthscales,
 and are estimated again when the number of plays has grown by the factor REFIT_GROWTH. The prior mean is the mean of the
@@ -73,7 +72,7 @@ class ControlModel:
             return
         with one_thread:
             if self.process is not None and len(self.values) < REFIT_GROWTH * self._fitted_with:
-                self.process = self.process.appended(self.points[-1], self.values[-1], self.prior)
+                self.process = self.process.with_observation(self.points[-1], self.values[-1], self.prior)
             else:
                 self._fit()
             self._prepare()
@@ -108,7 +107,7 @@ class ControlModel:
         """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i``, and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
-            box, starts = self._starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
+            box, starts = self._draw_starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
             end = maximize_on_box(bound.approximate, starts, box, steps=STEPS, polish=0)[0]
             x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=POLISH)
         self._last[i, kind] = [x]
@@ -123,11 +122,11 @@ class ControlModel:
         """Return the largest expected value of a posterior sample for set ``i``, and its maximiser, shape (k,)."""
         function = sample.expected(i)
         with one_thread:
-            box, starts = self._starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
+            box, starts = self._draw_starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
             x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)
         return value, x
 
-    def _starts(
+    def _draw_starts(
         self, i: int, function: SmoothFunction, n: int, most: int
     ) -> tuple[list[tuple[float, float]], FloatArray]:
         """Return the bounds of set ``i``, (k, 2), and the best of n random points, half near good plays, (most, k)."""

@@ -103,7 +103,7 @@ def bocvs(
     method : str
         "unknown-cost" (the paper's), "ucb-psq", "ts-psq", "ucb-cvs" or "etc-50": see `emsopt.optimizers.LEARNERS`.
     budget : float
-        Maximum total cost of all plays. The run ends when the next play does not fit.
+        Maximum total cost of all plays.
     rng : int or Generator, optional
         Source of all randomness: the method, the uncontrolled variables, noise and costs. Play number t has the same
         random numbers under every method.

@@ -44,10 +44,7 @@ class Optimizer(AskTell[IntArray]):
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
     def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective, (g, t), after a unit moves from one twin group, (g,), to another, (t,).
-
-        ``counts``, (G,), holds the units in each twin group before the move (Whitaker 1983).
-        """
+        """Return the p-median objective, (g, t), after a unit moves from a twin group, (g,), to another, (t,)."""
         members = np.repeat(np.arange(len(counts)), counts)
         change = swap_changes(self._nearest_groups, members, len(counts))
         return self._median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]

@@ -4,13 +4,9 @@ Problem (8) of "Optimizing Server Locations in Spatial Queues":
 
     minimise xᵀA x + bᵀx  over x in {0, 1}^N with Σ x_i = p,  A symmetric with zero diagonal.
 
-================  =====================================================================================================
-method            what it does
-================  =====================================================================================================
 ``"swap"``        tabu search from 40 starts; no bound. The default: lowest values in the least time
 ``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
-================  =====================================================================================================
 
 A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
 cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
@@ -92,7 +88,7 @@ def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
     return float(x @ A @ x - np.diag(A) @ x + b @ x)
 
 
-def _swap(
+def _minimize_by_swaps(
     A: FloatArray,
     b: FloatArray,
     units: int,
@@ -107,7 +103,7 @@ def _swap(
     return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
 
-def _annealing(
+def _minimize_by_annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
     """Minimise by ``RESTARTS`` walks of `anneal`, of 100 N steps each; return the best x, (N,), and -inf."""
@@ -121,10 +117,10 @@ def _annealing(
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-def _relax(
+def _minimize_by_cuts(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Minimise by `_relaxation`, with each place split into one per unit it can hold; return x, (N,), and a bound."""
+    """Minimise by `_relax`, with each place split into one per unit it can hold; return x, (N,), and a bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -132,7 +128,7 @@ def _relax(
     if p in (0, len(place)):  # nothing to choose
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
-        taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p)
+        taken, bound = _relax(pairs, (b + 2 * A @ floors)[place], p)
     counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
     return counts, bound + value(A, b, floors)
 
@@ -177,14 +173,13 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     return x[:n], flow.flow_value / scale + np.minimum(linear, 0).sum()
 
 
-def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
+def _relax(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     """Minimise over p places by submodular relaxation and minimum cuts; return x, (N,), and a lower bound.
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
     Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
     and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient A⁺_ij (x*_i + x*_j - 1) of
-    the papers' loss, and λ follows Σ x* - p, both by Polyak's step length, times a factor that is halved after five
-    cuts without a better bound.
+    the papers' loss, and λ follows Σ x* - p, both by Polyak's step length.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)  # 1: the bound (9) is tight where both places are taken
@@ -206,7 +201,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
             best, best_value = feasible, total
         waited = 0 if least > bound else waited + 1
         bound = max(bound, least)
-        if waited == 5:
+        if waited == 5:  # cuts without a better bound
             pace, waited = pace / 2, 0
         slope = plus * (x[:, None] + x - 1)
         excess = x.sum() - p
@@ -234,9 +229,9 @@ def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
 
 
 _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
-    "swap": _swap,
-    "annealing": _annealing,
-    "relaxation": _relax,
+    "swap": _minimize_by_swaps,
+    "annealing": _minimize_by_annealing,
+    "relaxation": _minimize_by_cuts,
 }
 
 

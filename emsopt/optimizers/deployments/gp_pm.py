@@ -30,10 +30,10 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
   as covariance.
 - ``scale``: a factor multiplies kernel (13), which has none.
 - ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
-  likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer
-  steps, beyond ALWAYS_FIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
-- ``climbs``: expected improvement is maximised by climbs inside the region (`climbing_search`) instead of random swaps
-  (`adaptive_swapping`). Algorithm 3 may end at a deployment whose value is known, which the literal version evaluates
+  likelihood would have to fit a weight per location to a few dozen values. Training also takes fewer steps, beyond
+  ALWAYS_FIT_LIMIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
+- ``climbs``: expected improvement is maximised by climbs inside the region (`search_by_climbs`) instead of random swaps
+  (`swap_adaptively`). Algorithm 3 may end at a deployment whose value is known, which the literal version evaluates
   again.
 - ``centre``: the centre follows the region's best deployment, and only values inside the region count as successes.
   Algorithm 4 keeps the centre; the shrinking region then soon leaves the best deployment outside.
@@ -63,13 +63,13 @@ BETA = 25
 SPREAD = 0.2
 MOST_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
-ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
+ALWAYS_FIT_LIMIT = 100  # observations up to which hyperparameters are trained after each one, later less often
 MOST_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]
 """A function from deployments, as units in each twin group, (K, G), to scores, (K,)."""
-Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
+ScoreBounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
 """A function from units, (G,), and twin groups, (g,) and (t,), to bounds on the scores after swaps, (g, t)."""
 
 SWAPS, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
@@ -95,10 +95,8 @@ class GPpM(Optimizer):
     ----------
     process : GaussianProcess or None
         Surrogate model; None before ``initial`` deployments are observed.
-    centre : ndarray of int, shape (G,), or None
-        Centre of the trust region, as the number of units in each twin group of sites.
-    edge : float
-        Largest Hamming distance from the centre in the trust region, d.
+    centre, edge : ndarray of int, shape (G,), or None; float
+        Centre of the trust region, as units in each twin group of sites, and largest Hamming distance from it, d.
     restarts, optima : int, list of int
         Number of trust regions that became too small for a swap, and the index of the best deployment of each.
 
@@ -187,13 +185,13 @@ class GPpM(Optimizer):
         else:
             self._resize(value, self.centre)
         moved = told > MOST_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
-        # every second time from ALWAYS_FIT observations on, every fifth from MOST_MODELLED on
-        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT) == 0
+        # every second time from ALWAYS_FIT_LIMIT observations on, every fifth from MOST_MODELLED on
+        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT_LIMIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
             x = self._told[-1]
-            self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
+            self.process = self.process.with_observation(x, value, self._prior(x[None])[0] + self._constant)
 
     def _choose_observations(self) -> Sequence[int]:
         """Return the ascending indices of the observations to fit: all, or of many those nearest to the centre."""
@@ -278,10 +276,10 @@ class GPpM(Optimizer):
 
         score, bounds = self._score_functions(process, self._constant, partial(log_expected_improvement, goal))
         if "climbs" not in self._repairs:
-            return self.space.deployment(adaptive_swapping(self.space, score, self.centre, self.edge, self.rng))
+            return self.space.deployment(swap_adaptively(self.space, score, self.centre, self.edge, self.rng))
         known = [] if self.objective.noisy else [self.space.group_counts(list(sites)) for sites in self.taken]
         taken = np.array(known, dtype=int).reshape(-1, len(self.centre))
-        best = climbing_search(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
+        best = search_by_climbs(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
         return self.draw() if best is None else self.space.deployment(best)
 
     def _condition_on_pending(self, process: GaussianProcess) -> GaussianProcess:
@@ -290,16 +288,15 @@ class GPpM(Optimizer):
             if value is None:
                 x = self.space.group_counts(list(sites))
                 prior = self._prior(x[None]) + self._constant
-                process = process.appended(x, process.predict(x[None], prior)[0][0], prior[0])
+                process = process.with_observation(x, process.predict(x[None], prior)[0][0], prior[0])
         return process
 
     def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
-    ) -> tuple[Score, Bounds]:
+    ) -> tuple[Score, ScoreBounds]:
         """Return the score of deployments, ``rate`` of mean and deviation, and upper bounds on it after swaps.
 
-        ``rate`` must fall with the mean and rise with the deviation. The bounds need O(n) per swap: the mean is exact,
-        and the variance explained at x' is a convex function of k(x', X), so its tangent at x is below it.
+        ``rate`` must fall with the mean and rise with the deviation. The bounds need O(n) per swap.
         """
 
         def score(counts: IntArray) -> FloatArray:
@@ -311,6 +308,7 @@ class GPpM(Optimizer):
             across = process.kernel(x[None], process.X)[0]
             weights = process.solve(across)
             mean = self._prior_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
+            # the variance explained at x' is a convex function of k(x', X), and above its tangent at x
             explained = 2 * sums(weights) - across @ weights
             variance = process.amplitude * np.maximum(process.kernel.diag(x[None]) - explained, 0)
             slack = ROUNDING * np.sqrt(process.amplitude)
@@ -345,19 +343,16 @@ class GPzero(GPpM):
         return np.zeros((len(gives), len(takes)))
 
 
-def adaptive_swapping(
+def swap_adaptively(
     space: DeploymentSpace, score: Score, centre: IntArray, edge: float, rng: np.random.Generator
 ) -> IntArray:
-    """Return the deployment, as units in each twin group, (G,), that Algorithm 3 finds; it may lie outside the region.
-
-    Candidates are scored in blocks; those after an accepted one are discarded and do not count.
-    """
+    """Return the deployment, as units in each twin group, (G,), that Algorithm 3 finds, maybe outside the region."""
     places = int(space.capacities.sum())
     # a swap is 2 in Hamming distance; more swaps than free places are impossible
     depth = max(1, int(min(edge / 2, space.units, places - space.units)))
     x, value, left = centre, score(centre[None])[0], SWAPS
     while left:
-        candidates = random_swaps(space, x, np.full(min(BLOCK, left), depth), rng)
+        candidates = swap_at_random(space, x, np.full(min(BLOCK, left), depth), rng)
         scores = score(candidates)
         better = np.flatnonzero(scores > value)
         if len(better):
@@ -366,10 +361,10 @@ def adaptive_swapping(
     return x
 
 
-def climbing_search(
+def search_by_climbs(
     space: DeploymentSpace,
     score: Score,
-    bounds: Bounds,
+    bounds: ScoreBounds,
     centre: IntArray,
     edge: float,
     rng: np.random.Generator,
@@ -378,11 +373,10 @@ def climbing_search(
     """Return the best deployment, as units in each twin group, (G,), that climbs in the region reach.
 
     None is returned if all are in ``taken``, (n, G). `climb` starts from the best CHAINS of CANDIDATES random
-    deployments, and from the centre. It is ours, in place of Algorithm 3, whose ten swaps at a time leave little of a
-    good deployment.
+    deployments, and from the centre.
     """
     most = max(1, int(min(edge / 2, space.units)))
-    pool = np.vstack([centre, random_swaps(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
+    pool = np.vstack([centre, swap_at_random(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
     scores = score(pool)
     best, highest = None, -np.inf
     for k in {0, *np.argsort(-scores)[:CHAINS]}:
@@ -396,7 +390,7 @@ def climbing_search(
 def climb(
     space: DeploymentSpace,
     score: Score,
-    bounds: Bounds,
+    bounds: ScoreBounds,
     x: IntArray,
     value: float,
     region: tuple[IntArray, float] | None = None,
@@ -443,7 +437,7 @@ def _best_swap(
     return best, value
 
 
-def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
+def swap_at_random(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
     """Return n allowed deployments, (n, G): the k-th is ``x``, (G,), after ``depths[k]`` random swaps."""
     pool = np.repeat(x[None], len(depths), axis=0)
     for depth in range(depths.max()):

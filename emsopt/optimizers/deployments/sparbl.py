@@ -62,8 +62,7 @@ class SparBL(Optimizer):
         Number of draws, evenly spaced over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
         method; with more draws the search explores less and is usually faster.
     method : {"swap", "annealing", "relaxation"}
-        How the model with the drawn coefficients is minimised: see `binary_quadratic`. "relaxation" is the papers'
-        Algorithm 1; "swap" finds lower values in less time.
+        How the model with the drawn coefficients is minimised: see `binary_quadratic`.
     state : Horseshoe or None
         State of the Gibbs chain; None before the first model.
 
@@ -81,17 +80,16 @@ class SparBL(Optimizer):
         super().__init__(objective, rng=rng)
         self.sweeps = _validate.whole_number(sweeps, "sweeps")
         self.state: Horseshoe | None = None
-        space = self.space
-        self._free = np.flatnonzero(space.capacities > space.floors)
+        self._free = np.flatnonzero(self.space.capacities > self.space.floors)
         self._pairs = np.triu_indices(len(self._free), 1)
-        self._several = np.flatnonzero(space.capacities[self._free] > 1)  # only there can a pair of units share a place
+        self._several = np.flatnonzero(self.space.capacities[self._free] > 1)  # where units can share a place
 
     def _propose(self) -> IntArray:
         alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(float(np.mean(self.values))))
         if alike or len(self.taken) < self.initial:  # equal values cannot be standardised
             return self.draw()
         for _ in range(REDRAWS):
-            sites = self._minimizer(self._draw_model())
+            sites = self._minimize_model(self._draw_model())
             if self.is_free(sites):
                 return sites
         near = [row for row in self.space.neighbours(sites) if self.is_free(row)]  # every draw led to a known one
@@ -134,7 +132,7 @@ class SparBL(Optimizer):
         A[k, k] = coef[n + m : n + m + len(k)] / 2
         return A, b
 
-    def _minimizer(self, coef: FloatArray) -> IntArray:
+    def _minimize_model(self, coef: FloatArray) -> IntArray:
         """Return the best allowed deployment, (p,), that is found for the model with coefficients ``coef``, (D,)."""
         limits = {"floors": self.space.floors, "capacities": self.space.capacities}
         A, b = self._quadratic(coef)
@@ -182,7 +180,7 @@ class SparBLPlus(SparBL):
         covers = [_preferred_units(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
 
-    def _minimizer(self, coef: FloatArray) -> IntArray:
+    def _minimize_model(self, coef: FloatArray) -> IntArray:
         space, told = self.space, [self.sites[k] for k in np.argsort(self.values, kind="stable")[:4]]
         starts = space.group_counts([*told, *space.sample(4, rng=self.rng)])
         model = *self._quadratic(coef), coef[-2:]

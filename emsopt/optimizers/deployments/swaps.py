@@ -36,7 +36,7 @@ from ..result import Run
 from ._base import Optimizer
 
 RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models
-SWAPS_TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
+MOST_SWAPS = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
 # Enumerations up to this many deployments take at most about half a minute on two cores.
@@ -56,6 +56,8 @@ def local_search(
 ) -> Run:
     """Descend from several start deployments, relocating one unit at a time.
 
+    Noisy objectives mislead the search: fix the simulation's ``rng``.
+
     Parameters
     ----------
     starts : sequence of array_like, optional
@@ -69,10 +71,6 @@ def local_search(
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
-    Notes
-    -----
-    Noisy objectives mislead the search: fix the simulation's ``rng``.
-
     Examples
     --------
     >>> import emsopt as eo
@@ -80,18 +78,17 @@ def local_search(
     >>> eo.optimizers.local_search(objective, restarts=2, rng=0).x.tolist()
     [2, 4]
     """
-    number = (
-        len(starts) if starts is not None else CLASSICAL_STARTS + _validate.whole_number(restarts, "restarts", low=0)
-    )
+    restarts = _validate.whole_number(restarts, "restarts", low=0)
+    number = CLASSICAL_STARTS + restarts if starts is None else len(starts)
     with bar(progress, number, "start") as show:
         if starts is None:
-            chosen = _starts(objective.space, restarts, rng, show)
+            chosen = _make_starts(objective.space, restarts, rng, show)
         else:
             chosen = [objective.space.canonical(check_sites(objective.city, start)) for start in starts]
         return _descend(objective, chosen, budget, show)
 
 
-def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
+def _make_starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
     """Return the start deployments of `local_search`, (p,) each: two by classical models, and some random ones."""
     show(0, "p-median deployment to start from")
     return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
@@ -135,8 +132,7 @@ class LocalSearch(Optimizer):
     """Swap local search through ask / tell: move to the first better neighbour, restart in a local optimum.
 
     The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
-    each filled before the next is used, others at random. With noise, a new value is compared with a single earlier
-    one, which misleads the search.
+    others at random. With noise, a new value is compared with a single earlier one, which misleads the search.
 
     Examples
     --------
@@ -168,7 +164,7 @@ class LocalSearch(Optimizer):
             self._neighbours = list(self.rng.permutation(self.space.neighbours(sites)))
 
 
-def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Generator) -> IntArray:
+def draw_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Generator) -> IntArray:
     """Return a deployment, (p,), in canonical form after one unit moved at random, or ``sites`` if none can move."""
     groups, counts = space.city.twin_groups, space.group_counts(sites)
     movable = (counts > space.floors)[groups[sites]]
@@ -234,7 +230,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     guided = objective.evaluator != "approximate"
     number = CLASSICAL_STARTS + RESTARTS
     with bar(progress, number + guided, "start") as show:
-        starts = _starts(space, RESTARTS, rng, show)
+        starts = _make_starts(space, RESTARTS, rng, show)
         if guided:
             options = {name: value for name, value in objective.options.items() if name == "capacity"}
             guide = Objective(space.city, space, "approximate", objective.metric, **options)
@@ -253,8 +249,7 @@ class LocalSearchPlus(Optimizer):
     of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
     random promising swaps are made at once from the best deployment, and the search goes on from there.
 
-    This method, which is ours, takes any metric, as the estimate is made of the costs of sites and atoms in the
-    objective. With noise, a new value is compared with a single earlier one, which misleads the search.
+    This method, which is ours, takes any metric. Noise misleads it as it does `LocalSearch`.
     """
 
     def __init__(self, objective: Objective, **options: Any) -> None:
@@ -272,8 +267,8 @@ class LocalSearchPlus(Optimizer):
         gives, takes = self.space.swaps(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
-        some = np.argsort(change, axis=None, kind="stable")[:SWAPS_TRIED]
-        some = some[np.isfinite(change.flat[some])]  # fewer than SWAPS_TRIED swaps may exist
+        some = np.argsort(change, axis=None, kind="stable")[:MOST_SWAPS]
+        some = some[np.isfinite(change.flat[some])]  # fewer than MOST_SWAPS swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
     def _descend_estimate(self, sites: IntArray) -> IntArray:
@@ -352,10 +347,7 @@ def prepare_estimate(objective: Objective) -> EstimateInput:
 def _list_first_units(
     groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
 ) -> tuple[int, int]:
-    """Fill ``unit`` with the groups of the units that atom j prefers, in order, and ``paid`` with their costs.
-
-    Return the number of units listed, and that of groups read.
-    """
+    """Fill ``unit``, ``paid`` with group and cost of the units that atom j prefers; return numbers of units, groups."""
     n = last = 0
     while n < len(unit) and last < len(counts):
         for _ in range(min(counts[groups[j, last]], len(unit) - n)):

@@ -54,7 +54,7 @@ class TruncatedNormal:
 
     def _variance(self, scale: float) -> float:
         """Return the variance of the truncated distribution if the parent has standard deviation ``scale``."""
-        nodes, weights = _legendre()
+        nodes, weights = _legendre_rule()
         # beyond 9 standard deviations the density is negligible
         z = min(0.5 / scale, 9.0) * nodes
         density = weights * np.exp(-(z**2) / 2)
@@ -84,8 +84,7 @@ class Uniform:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> float(eo.problems.Uniform().quantile(0.3))
+    >>> float(Uniform().quantile(0.3))
     0.3
     """
 
@@ -104,8 +103,7 @@ class Empirical:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.Empirical([0.2, 0.4, 0.9])
+    >>> Empirical([0.2, 0.4, 0.9])
     Empirical(3 values, mean 0.5, variance 0.0867)
     """
 
@@ -138,7 +136,7 @@ Marginal: TypeAlias = TruncatedNormal | Uniform | Empirical
 
 
 @cache
-def _legendre() -> tuple[FloatArray, FloatArray]:
+def _legendre_rule() -> tuple[FloatArray, FloatArray]:
     """Return Gauss-Legendre nodes and weights on [-1, 1], (200,) each."""
     return np.polynomial.legendre.leggauss(200)
 

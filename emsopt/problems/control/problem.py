@@ -45,7 +45,7 @@ from .marginals import Marginal
 MARGINAL_NAMES = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22  # for 12 variables, 400 MB
-CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
+CHUNK_SIZE = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1  # fixed: all sets and runs have the same nodes
 SCREENING_POINTS, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
 CLIMB_STARTS, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
@@ -62,14 +62,11 @@ class ControlProblem:
         Noise-free problem of sense "max" on the unit cube, a function of all d variables.
     control_sets : tuple of tuple of int
         Indices of the variables in each set, in ascending order. Names are accepted as input.
-    costs : ndarray, shape (m,)
-        Mean cost of a play of each set, in (0, 1].
-    marginals : tuple
-        One of `emsopt.problems.control.marginals` per variable. A single one applies to all variables.
-    noise_sd : float
-        Standard deviation of the noise on an observed value.
-    cost_noise_sd : float
-        Standard deviation of the noise on a cost, before it is truncated; costs with a mean below 0.1 have no noise.
+    costs, marginals : ndarray of shape (m,), tuple
+        Mean cost of a play of each set, in (0, 1], and `TruncatedNormal`, `Uniform` or `Empirical` per variable, or a
+        single one for all.
+    noise_sd, cost_noise_sd : float
+        Standard deviations of the noise on an observed value, and on a cost before it is truncated.
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray
@@ -171,7 +168,7 @@ class ControlProblem:
             each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-        values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
+        values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK_SIZE // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
@@ -182,9 +179,9 @@ class ControlProblem:
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x
         value = self.objective.exact(point) + self.noise_sd * draws.standard_normal()
-        return Play(point, float(value), self._cost(self.costs[i], draws.random()))
+        return Play(point, float(value), self._cost_quantile(self.costs[i], draws.random()))
 
-    def _cost(self, mean: float, u: float) -> float:
+    def _cost_quantile(self, mean: float, u: float) -> float:
         """Return the ``u``-quantile of the cost of a play with this mean cost."""
         from scipy.special import ndtr, ndtri
 
@@ -248,9 +245,8 @@ class Play:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.hill_control().play(0, [0.5], rng=0).point.shape
-    (2,)
+    >>> Play([0.5, 0.2], value=0.7, cost=0.1).cost
+    0.1
     """
 
     point: FloatArray

@@ -5,8 +5,8 @@ appendix C. All are to be maximised on the unit cube; functions to be minimised 
 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
 deviation of the noise is the paper's, 0.01 on values and 0.02 on costs.
 
-The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and
-is stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
+The best expected value of each control set for the paper's variances is stored (``data/build_bocvs.py``). For other
+variances it is computed on demand.
 
 **Airfoil.** The inputs are frequency, angle of attack, chord length, free-stream velocity and displacement thickness of
 the suction side. The first and last enter as logarithms, and all are min-max scaled to [0, 1]. The function is the
@@ -45,7 +45,7 @@ setting         range                         what it does
 R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
 and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
 referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response with the free units,
-averaged over the number of busy units (Erlang's loss formula). This is a bound, because relocation takes time.
+averaged over the number of busy units (Erlang's loss formula).
 """
 
 import csv
@@ -68,9 +68,8 @@ from .problem import ControlProblem, evaluate_in_chunks
 if TYPE_CHECKING:
     from scipy.interpolate import RectBivariateSpline
 
+# mean costs of the seven control sets, in their order
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
-"""Mean costs of the seven control sets, in the order of the sets."""
-
 VARIANCES = (0.02, 0.04)
 IRRELEVANT_INPUTS = 6
 SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
@@ -93,8 +92,7 @@ EMS_SETS = (
     ("turnout", "relocation", "demand", "turnaround"),
     EMS_SETTINGS,
 )
-EMS_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
-"""Mean cost of a trial month of each set in ``EMS_SETS``, relative to the most expensive one."""
+EMS_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)  # of a trial month of each set, relative to the most expensive one
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
@@ -248,30 +246,13 @@ def _hill(u: FloatArray) -> FloatArray:
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
 
 
-def _control_problem(
-    f: Problem, control_sets: Sequence[Sequence[int | str]], costs: str | ArrayLike, variance: float, worst: float
-) -> ControlProblem:
-    """Return the control problem of f with truncated normal marginals, and with its stored optima if there are any."""
-    if isinstance(costs, str):
-        if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
-            wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"
-            raise InputError(f"`costs` must be {wanted}; got {costs!r}.")
-        costs = COSTS[costs]
-    X = TruncatedNormal(variance)
-    with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
-        rows = [r for r in csv.DictReader(file) if (r["problem"], float(r["variance"])) == (f.name, variance)]
-    values, points = [float(r["value"]) for r in rows], [list(map(float, r["x"].split())) for r in rows]
-    return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
-
-
 def _add_irrelevant_inputs(problem: Problem) -> Problem:
     """Return a problem as one of maximisation on the unit cube, with six further inputs that do not matter."""
     base = problem.on_unit_cube()
     best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT_INPUTS, 0.5))  # irrelevant inputs may have any value
     name, relevant = problem.name.rstrip("0123456789"), base.dimension  # "hartmann6" has 12 inputs here
-    return Problem(
-        name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x
-    )
+    function = lambda u: base.function(u[:, :relevant])
+    return Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)
 
 
 DOC = """Return {what}.
@@ -307,7 +288,16 @@ def _problem_factory(
     """Return a function that returns a control problem; ``usual`` are its default costs and variance."""
 
     def make(costs: str | ArrayLike = usual[0], variance: float = usual[1]) -> ControlProblem:
-        return _control_problem(objective(), control_sets, costs, variance, worst)
+        if isinstance(costs, str):
+            if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
+                wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"
+                raise InputError(f"`costs` must be {wanted}; got {costs!r}.")
+            costs = COSTS[costs]
+        f, X = objective(), TruncatedNormal(variance)
+        with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
+            rows = [r for r in csv.DictReader(file) if (r["problem"], float(r["variance"])) == (f.name, variance)]
+        values, points = [float(r["value"]) for r in rows], [list(map(float, r["x"].split())) for r in rows]
+        return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
 
     make.__name__ = make.__qualname__ = f"{name}_control"
     skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package

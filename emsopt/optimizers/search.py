@@ -19,6 +19,7 @@ from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
+from . import evaluations
 from .ask_tell import AskTell, read_candidates, read_initial
 from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, to_box_objective
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
@@ -29,21 +30,6 @@ from .deployments.genetic_annealing import Genetic, SimulatedAnnealing
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import BOCS, SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
-from .evaluations import (
-    BATCH,
-    Catch,
-    Observations,
-    Outcome,
-    StoppingRule,
-    batch_size,
-    check_catch,
-    evaluate_candidate,
-    is_outcome,
-    is_user_function,
-    recommend_candidate,
-    run_evaluations,
-    value_of,
-)
 from .result import Run
 
 Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
@@ -103,7 +89,7 @@ def minimize(
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
     initial: Any = None,
-    catch: Catch = (),
+    catch: evaluations.Catch = (),
     workers: Workers = 1,
     batch: int | None = None,
     rng: Rng = None,
@@ -238,7 +224,7 @@ def _search(sense: str, given: SimpleNamespace) -> Run:
     method, name, kind = resolve_method(sense, given.objective, given.method)
     box = {name: getattr(given, name) for name in ("bounds", "noisy", "constraints")}
     goal, column = build_objective(sense, given.objective, method, box), kind.column
-    budget, catch = _validate.whole_number(given.budget, "budget"), check_catch(given.catch)
+    budget, catch = _validate.whole_number(given.budget, "budget"), evaluations.check_catch(given.catch)
     target = None if given.target is None else _validate.finite_number(given.target, "target")
     batch = None if given.batch is None else _validate.whole_number(given.batch, "batch")
     parallel_map = mapper(given.workers)
@@ -246,22 +232,23 @@ def _search(sense: str, given: SimpleNamespace) -> Run:
     _warn_of_starts(sense, given, len(first))
     record = _RunRecord(goal, sense, column, bool(catch), known)
     about: dict[str, Any] = {
-        "batch": batch or (1 if given.workers == 1 else BATCH),
+        "batch": batch or (1 if given.workers == 1 else evaluations.BATCH),
         "x0": [x.tolist() for x in first],
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
     run = RunOptions(*(getattr(given, name) for name in RunOptions._fields))
     form, message = _form(kind, goal, batch), f"budget of {budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
-        seed, size = steps.file.seed, batch_size(steps.file, given.workers, about["batch"])
+        seed, size = steps.file.seed, evaluations.batch_size(steps.file, given.workers, about["batch"])
         optimizer = method if isinstance(method, AskTell) else METHODS_BY_BASE[kind][name](goal, rng=seed)
         for x, value in known:
             optimizer.tell(x, value)
         optimizer.enqueue(first)
-        task, reason = partial(evaluate_candidate, goal, seed, catch), StoppingRule(optimizer, target, record.given)
-        for x, outcome in run_evaluations(steps, optimizer, task, parallel_map, size, budget, reason):
+        task = partial(evaluations.evaluate_candidate, goal, seed, catch)
+        reason = evaluations.StoppingRule(optimizer, target, record.given)
+        for x, outcome in evaluations.run_evaluations(steps, optimizer, task, parallel_map, size, budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
-            optimizer.tell(x, value_of(outcome))  # an error counts as NaN
+            optimizer.tell(x, evaluations.value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
     return record.result(steps, optimizer)
 
@@ -269,10 +256,10 @@ def _search(sense: str, given: SimpleNamespace) -> Run:
 def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> Form:
     """Return the format of a run's checkpoint, and which keys of its first line may differ when the run resumes."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
-    loose = {"batch": batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
+    loose = {"batch": batch is None, "function": evaluations.is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
-    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
+    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, may_differ)
 
 
 def _warn_of_starts(sense: str, given: SimpleNamespace, starts: int) -> None:
@@ -296,7 +283,8 @@ class _RunRecord:
     ) -> None:
         self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
         self.pick_best: Callable[..., float] = max if sense == "max" else min
-        self.given: Observations = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
+        # failures have no value to be best
+        self.given: evaluations.Observations = [pair for pair in known if np.isfinite(pair[1])]
         self.best = self.pick_best((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
         self.failed: list[str] = []
         inputs = self.space.names or (column,)
@@ -305,9 +293,9 @@ class _RunRecord:
             if self.columns.count(name) > 1:
                 raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
 
-    def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
+    def row(self, x: Any, outcome: evaluations.Outcome) -> tuple[Any, ...]:
         """Record the outcome of an evaluation; return its row of the history without its number and the seconds."""
-        value, point = value_of(outcome), self.space.presented(x)
+        value, point = evaluations.value_of(outcome), self.space.presented(x)
         if np.isfinite(value):
             self.given.append((x, value))
             self.best = self.pick_best(self.best, value)
@@ -330,7 +318,7 @@ class _RunRecord:
         if self.given:
             best = self.best
             luckiest = next(x for x, value in self.given if value == best)  # the first of equals
-            x, fun = recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
+            x, fun = evaluations.recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
             x, luckiest = self.space.presented(x), self.space.presented(luckiest)
         return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
 

@@ -163,15 +163,6 @@ class Box:
         Indices of the whole-number inputs.
     dimension, coordinates, sizes : int, int, list of int
         Number of inputs d, number of coordinates of the unit cube, and that of each input.
-
-    Examples
-    --------
-    >>> box = Box([(0.0, 1.0), Integer(1, 3)])
-    >>> box.from_unit([0.25, 0.99])
-    array([0.25, 3.  ])
-    >>> box = Box({"rate": Real(1, 100, log=True), "solver": Categorical(["adam", "lbfgs", "sgd"])})
-    >>> box.to_dict(box.from_unit([1.0, 0.2, 0.9, 0.3]))
-    {'rate': 100.0, 'solver': 'lbfgs'}
     """
 
     def __init__(self, bounds: Bounds, constraints: Callable[..., object] | None = None) -> None:
@@ -316,8 +307,8 @@ class Box:
             such = self.shown(self._from_relative(rng.random(self.dimension)))
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` (with "
-                "ask and tell, by `enqueue`)."
+                f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "
+                "(with ask and tell, by `enqueue`)."
             )
         return x
 

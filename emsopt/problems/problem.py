@@ -108,11 +108,6 @@ class Problem:
 
         If the problem is a minimisation, the sign of its values is reversed. Noise is kept, and whole-number inputs are
         still rounded; unlike in `Box.to_unit`, the lowest whole number is at 0 and the highest at 1.
-
-        Examples
-        --------
-        >>> Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180]).on_unit_cube()
-        <Problem oven: 1 inputs, max 0>
         """
         low, width = self.bounds[:, 0], np.ptp(self.bounds, axis=1)
         sign = 1.0 if self.sense == "max" else -1.0

@@ -105,16 +105,6 @@ class BoxOptimizer(AskTell[FloatArray]):
     initial : int, optional
         Number of points of the initial design, a Latin hypercube, the same for all methods with one ``rng``. Default:
         2 (d + 1), at least 5.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1)}, sense="min", rng=0)
-    >>> for _ in range(25):
-    ...     point = optimizer.ask()  # {'x': ...}
-    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2)
-    >>> round(optimizer.best[0]["x"], 2)
-    0.3
     """
 
     noun, column = "point", "x"

@@ -214,12 +214,6 @@ class UnknownCost(ControlLearner):
         Feasible sets (line 16) in the second phase.
     restarts : int
         Number of rounds in which no set was feasible, so that the bounds were reset (lines 17 to 20).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> UnknownCost(eo.problems.hill_control(), budget=20, rng=0)
-    <UnknownCost: 0 plays, spent 0, explore>
     """
 
     def __init__(

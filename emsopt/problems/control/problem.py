@@ -79,12 +79,8 @@ class ControlProblem:
     >>> f = eo.problems.Problem("hill", lambda u: 1 - ((u - 0.3) ** 2).sum(axis=1), [(0, 1)] * 2, "max", 1, [0.3, 0.3])
     >>> X = eo.problems.Uniform()
     >>> problem = eo.problems.ControlProblem(f, [[0], [0, 1]], [0.1, 1.0], X)
-    >>> problem
-    <ControlProblem hill: 2 variables, 2 control sets, costs 0.1 to 1>
     >>> round(float(problem.expected(0, [0.3])), 3)  # 1 - 1/12 - 0.2²
     0.877
-    >>> problem.play(0, [0.3], rng=0).point.round(3).tolist()
-    [0.3, 0.27]
     """
 
     objective: Problem

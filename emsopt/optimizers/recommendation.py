@@ -125,7 +125,7 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     scale = top - np.quantile(gains, 0.75)
     if scale == 0:
         return posterior_means(kernels, X, cut)
-    part = _evenly_spaced(len(gains), MOST_FITTED)
+    part = _evenly_spaced_indices(len(gains), MOST_FITTED)
     scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))  # - 0.5, as quantiles 0 and 1 are infinite
 
     def error(process: GaussianProcess) -> float:
@@ -141,14 +141,14 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     return _means_at_points(plain, X, cut)
 
 
-def _evenly_spaced(n: int, most: int) -> IntArray:
+def _evenly_spaced_indices(n: int, most: int) -> IntArray:
     """Return up to ``most`` evenly spaced indices from 0 to n - 1."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def _fit_likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
     """Return the likeliest process of those fitted to standardised values y, (n,), at X, (n, N), one per kernel."""
-    part, values = _evenly_spaced(len(y), MOST_FITTED), (y - y.mean()) / standard_deviation(y)
+    part, values = _evenly_spaced_indices(len(y), MOST_FITTED), (y - y.mean()) / standard_deviation(y)
     options: Any = {"noise_ratio_bounds": NOISE_BOUNDS, "spread": SPREAD}
     pairs = zip(kernels, NOISE_RATIOS, strict=True)
     fits = [fit(kernel, X[part], values[part], noise_ratio=ratio, **options) for kernel, ratio in pairs]
@@ -162,7 +162,7 @@ def _means_at_points(best: GaussianProcess, X: FloatArray | IntArray, y: FloatAr
     points, group, repeats = np.unique(X, axis=0, return_inverse=True, return_counts=True)
     group = group.ravel()  # some versions of numpy return a column
     sums = np.bincount(group, y)
-    centres = points[_evenly_spaced(len(points), CENTRES)]
+    centres = points[_evenly_spaced_indices(len(points), CENTRES)]
     root = np.linalg.cholesky(best.kernel(centres) + JITTER * np.eye(len(centres)))
 
     def features(rows: slice) -> FloatArray:

@@ -34,7 +34,7 @@ from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 
 CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver, below the range of int32
-CUTS = 60  # most minimum cuts of a relaxation
+MOST_CUTS = 60  # most minimum cuts of a relaxation
 RESTARTS = 20  # annealing walks: a single one may end in a poor local minimum
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms, which bounds rounding
 
@@ -189,7 +189,7 @@ def _relax(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     multiplier = -(worth[p - 1] + worth[p]) / 2
     spread = np.abs(A).sum() + np.abs(b).sum()
     best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
-    for _ in range(CUTS):
+    for _ in range(MOST_CUTS):
         relaxed = plus * gamma
         # Γ (x_i + x_j - 1) of both orders: 2 Σ_j linear, and minus Σ constant below
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)

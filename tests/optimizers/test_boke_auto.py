@@ -216,15 +216,6 @@ def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
             assert process.leave_one_out[i] == pytest.approx(expected, abs=1e-7)
 
 
-def test_the_best_point_is_the_best_of_all_combinations(data):
-    X, y, _ = data
-    process = condition_additive(X[:, :2], y, [0.3], [0.01])[0]
-    best = process.maximize(0.0, np.random.default_rng(1))
-    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 60)] * 2), axis=-1).reshape(-1, 2)
-    value = sum(process.predict_input(j, best[j : j + 1])[0][0] for j in range(2))
-    assert value >= sum(process.predict_input(j, grid[:, j])[0] for j in range(2)).max() - 1e-3
-
-
 def test_normal_scores_depend_on_the_order_only_and_are_0_at_the_box_s_median():
     rng = np.random.default_rng(0)
     X, gains = rng.random((50, 2)), rng.normal(size=50)

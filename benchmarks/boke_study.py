@@ -56,7 +56,7 @@ from _designs import process_design
 
 import emsopt as eo
 from emsopt.optimizers import BOX_METHODS
-from emsopt.optimizers.boxes._base import box_objective
+from emsopt.optimizers.boxes._base import to_box_objective
 from emsopt.optimizers.boxes.boke import DELTA, density_design, exploration, fill_distance
 from emsopt.surrogates.kernel_regression import condition
 
@@ -161,7 +161,7 @@ def search(problem_name, method, noisy, budget, seed, **constants):
 
     verb = eo.minimize if f.sense == "min" else eo.maximize
     # with noise the run needs the Problem, whose noise it draws itself at no cost
-    goal = f if noisy else box_objective(timed, bounds=f.space.inputs, sense=f.sense)
+    goal = f if noisy else to_box_objective(timed, bounds=f.space.inputs, sense=f.sense)
     optimizer = BOX_METHODS[method](goal, rng=seed)
     vars(optimizer).update(constants)
     run = verb(goal, optimizer, budget=budget, rng=seed, callback=note)

@@ -108,7 +108,7 @@ class PrintedCut(SparBL):
 
     STEP, STEPS, SETTLED = 0.1, 30, 1e-6
 
-    def _minimizer(self, coef):
+    def _minimize_model(self, coef):
         A, b = self._quadratic(coef)
         plus, minus, gamma = np.maximum(A, 0), np.minimum(A, 0), np.ones_like(A)
         for _ in range(self.STEPS):

@@ -323,8 +323,8 @@ IN_PAPER = {
             "sign of the gains",
             "Algorithm 2 (BOKE)",
             "optimizers/boxes/boke.py",
-            "X, y = self.points, standardized(self.gains)",
-            "X, y = self.points, -standardized(self.gains)",
+            "X, y = self.points, standardize_values(self.gains)",
+            "X, y = self.points, -standardize_values(self.gains)",
             ("boke_noise_free_ends-six_hump_camel-boke",),
         ),
         (

@@ -1,8 +1,4 @@
-"""Numbers of the register's rows on server locations that come from the stored studies, computed again from them.
-
-Each test has the numbers of a row in the order in which the register prints them. A row whose study has changed fails
-here, and a method that plays its stored runs otherwise in `test_played_again.py`.
-"""
+"""Numbers of the register's rows on server locations that come from the stored studies, computed again from them."""
 
 import math
 from pathlib import Path
@@ -141,9 +137,7 @@ def test_random_cities(ends, gaps, claim):
     claim(V1, "Section 6, genetic algorithm stuck", stuck.sem(), column="error")
     claim(V1, "Section 6, genetic algorithm stuck", stuck.min(), stuck.max(), column="why")
     assert min(stuck.min(), gaps.loc[last]["bocs"].min()) > 1
-    claim(
-        V1, "Section 6, evaluations", 0, 10, means["gp-pm-literal"][last], means["gp-pm"][last], means["sparbl"][last]
-    )
+    claim(V1, "Section 6, evaluations", 0, 10, *means.loc[last, OURS])
     claim(V1, "Section 6, evaluations", *errors.loc[last, OURS], column="error")
     assert gaps.loc[last][OURS].min().min() > 1e-6
     claim(V1, "Section 6, genetic algorithm", errors["genetic"].max(), column="error")
@@ -274,10 +268,8 @@ def test_error_of_the_approximation(claim):
         assert ("half_width_min" in stored) == (units == 30)  # simulated
         sizes[units] = error.abs().groupby([stored["geometry"], stored["load"]]).agg(["mean", "sem", "max", "size"])
 
-    light = eo.datasets.load_study("approximation_error_light")
-    light = (
-        (light["approximate_min"] - light["exact_min"]).abs().groupby([light[k] for k in ("geometry", "units", "load")])
-    )
+    light = eo.datasets.load_study("approximation_error_light").set_index(["geometry", "units", "load"])
+    light = (light["approximate_min"] - light["exact_min"]).abs().groupby(level=[0, 1, 2])
     assert (light.size() == 4).all()
     assert light.mean()["uniform", 15].max() < 0.002
     upper = (light.mean() + student.ppf(0.975, 3) * light.sem())["plane"]
@@ -300,9 +292,8 @@ def test_error_of_the_approximation(claim):
 
 def test_larsons_equations_are_not_linear():
     """Section 2.2 calls (3) linear. Three like units, each the first choice of one atom, are busy alike by Erlang's formula."""
-    city = eo.City(
-        [0.6] * 3, 2.0 + 3.0 * ((np.arange(3)[:, None] - np.arange(3)) % 3), turnout_times=1.0, service_times=50.0
-    )
+    travel = 2.0 + 3.0 * ((np.arange(3)[:, None] - np.arange(3)) % 3)
+    city = eo.City([0.6] * 3, travel, turnout_times=1.0, service_times=50.0)
     Q = correction_factors(3, city.offered_load(3) * 3)
 
     def right_hand_side(busy):
@@ -321,16 +312,8 @@ def test_larsons_equations_are_not_linear():
 def test_algorithm_4_of_version_one(ends, st_paul, claim):
     """Runs that found the optimum, over both demands, and cities in which a run ended at the best known value."""
     runs, cities = st_paul["reached"].sum(), ends.groupby("method")["reached"].sum()
-    claim(
-        V1,
-        "Algorithm 4",
-        runs["gp-pm-literal, 17 sites"].sum(),
-        20,
-        cities["gp-pm-literal"],
-        60,
-        runs["gp-pm"].sum(),
-        cities["gp-pm"],
-    )
+    literal = runs["gp-pm-literal, 17 sites"].sum(), 20, cities["gp-pm-literal"], 60
+    claim(V1, "Algorithm 4", *literal, runs["gp-pm"].sum(), cities["gp-pm"])
 
 
 def test_share_of_deployments_evaluated(st_paul, claim):
@@ -367,11 +350,7 @@ def test_what_each_repair_of_gp_pm_contributes():
 
 
 def test_layouts_and_loads_of_random_cities(claim):
-    """Cities of (30, 15), layouts even, hot spot and two towns, loads 0.2, 0.5 and 0.8, turnouts of 0 and 1.75 min.
-
-    Nowhere is the p-median 23 % behind, and GP-pM with our repairs is ahead of SparBL and of the genetic algorithm.
-    What lead the methods have at each load, and whether it grows from 0.2 to 0.8.
-    """
+    """Cities of (30, 15): gaps, what lead the methods have at each load, and whether it grows from 0.2 to 0.8."""
     ends = study.outcomes(eo.datasets.load_study("location_layouts"))
     behind = 100 * (ends["p_median"] - ends["best_known"])
     worst = [(behind / (ends["best_known"] - 1.75 + turnout)).max() for turnout in (0, 1.75)]  # stored with 1.75 min

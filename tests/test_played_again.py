@@ -28,12 +28,11 @@ class Study:
     """How a study is played again.
 
     ``play`` takes the script's module and cases, dicts of the columns that tell runs apart, and returns rows as stored.
-    ``values`` are the columns to compare with their tolerances, ``relative`` ones or not. ``at`` numbers the rows of a
-    run, and ``until`` is the last one played. ``equal`` is the last row that is equal with the linear algebra of every
-    processor (`.ci/processors`), by method, and "" for all others: rounding lets a search choose between points that
-    are as good. The last row played lies in the range of all stored replications, give or take a tenth of its
-    width, as one run in many is the best or the worst. ``runs`` are those played, if not the
-    first two; if ``run`` is "", a row sums up all. ``methods`` are all stored ones, if not told.
+    ``values`` are the columns to compare with their tolerances. ``at`` numbers the rows of a run, and ``until`` is the
+    last one played. ``equal`` is the last row that is equal with the linear algebra of every processor
+    (`.ci/processors`), by method, and "" for all others. The last row played lies in the range of all stored
+    replications, give or take a tenth of its width. ``runs`` are those played, if not the first two; if ``run`` is "",
+    a row sums up all. ``methods`` are all stored ones, if not told.
     """
 
     script: str
@@ -115,11 +114,8 @@ def with_constants(made, cases):
     """Play runs with those of the reported constants that the cases name."""
     rows = []
     for case in cases:
-        (chosen,) = [
-            more
-            for method, more in made.REPORTED
-            if method == case["method"] and all(more.get(name, value) == value for name, value in case.items())
-        ]
+        fits = lambda more, case=case: all(more.get(name, value) == value for name, value in case.items())
+        (chosen,) = [more for method, more in made.REPORTED if method == case["method"] and fits(more)]
         rows.append(case | made.last(case["problem"], case["method"], False, 60, case["seed"], chosen))
     return pd.DataFrame(rows)
 
@@ -150,16 +146,21 @@ def on_the_hill(name):
     return play
 
 
+def written(made, function, *arguments):
+    """Return the table that a function of a script writes."""
+    with TemporaryDirectory() as folder:
+        made.FOLDER = Path(folder)
+        function(*arguments)
+        (file,) = made.FOLDER.iterdir()
+        return pd.read_csv(file)
+
+
 def random_cities(sizes, instance, **options):
     """Return the entry of the approximation's error in random cities, some of which are written to a new table."""
 
     def play(made, cases):
         (load,), (geometry,) = ({case[key] for case in cases} for key in ("load", "geometry"))
-        with TemporaryDirectory() as folder:
-            made.FOLDER = Path(folder)
-            made.random_cities(sizes, 1 + max(case["seed"] for case in cases), [geometry], [load], "again")
-            (file,) = made.FOLDER.iterdir()
-            return pd.read_csv(file)
+        return written(made, made.random_cities, sizes, 1 + max(c["seed"] for c in cases), [geometry], [load], "again")
 
     values = dict.fromkeys(["exact_min", "approximate_min", "utilization_error"], 1.1e-6)
     return Study("approximation_error", play, [instance], values, method="geometry", **options)
@@ -167,18 +168,18 @@ def random_cities(sizes, instance, **options):
 
 def all_deployments(made, cases):
     """Compare all deployments of St. Paul, at the first of the loads."""
-    with TemporaryDirectory() as folder:
-        made.FOLDER, made.tqdm = Path(folder), lambda loads: loads[:1]
-        made.st_paul()
-        return pd.read_csv(made.FOLDER / "approximation_error_st_paul.csv")
+    made.tqdm = lambda loads: loads[:1]
+    return written(made, made.st_paul)
 
 
 COSTS = dict.fromkeys(["plays", "on_target"], 0) | {"simple_regret": 5e-5, "cost_regret": 6e-4, "cost_error": 6e-5}
 BOUNDS = {"cost_regret": 1e-3, "on_target": 1e-3, "bound_3": 1, "bound_4": 1e-3, "bound_5": 1}
-STATED = dict.fromkeys(["truth", "mean", "low", "high", "probability_better"], 1.1e-6)
+STATED = {"weeks": 0, "calls": 0} | dict.fromkeys(["truth", "mean", "low", "high", "probability_better"], 1.1e-6)
 NONE = -1  # not even the first row, which is the last of sixty evaluations
 PLAIN = ["genetic", "random", "annealing", "local", "local+"]
 SMALL, LARGE = {"n_sites": 10, "units": 5}, {"n_sites": 50, "units": 20}
+HARTMANN = {"objective": "hartmann", "costs": "moderate", "variance": 0.02}
+SUMS = dict.fromkeys(["mean", "largest", "bound"], 1e-3)
 STUDIES = {
     "location_grid": location("grid", SMALL, run="seed"),
     "location_st_paul": location(
@@ -216,23 +217,9 @@ STUDIES = {
         method="policy",
         run="route",
     ),
-    "bocvs": Study(
-        "bocvs_study",
-        task("search", budget=20),
-        [{"objective": name, "costs": "moderate", "variance": 0.02} for name in ("hartmann",)],
-        COSTS,
-        "cost",
-        10,
-        {"etc-50": 5},
-    ),
+    "bocvs": Study("bocvs_study", task("search", budget=20), [HARTMANN], COSTS, "cost", 10, {"etc-50": 5}),
     "bocvs_authors_code": Study(
-        "bocvs_study",
-        task("search_authors", budget=20),
-        [{"objective": "hartmann", "costs": "moderate", "variance": 0.02}],
-        COSTS,
-        "cost",
-        10,
-        {"etc-by-index": 3},
+        "bocvs_study", task("search_authors", budget=20), [HARTMANN], COSTS, "cost", 10, {"etc-by-index": 3}
     ),
     "bocvs_horizon": Study(
         "bocvs_study",
@@ -273,25 +260,9 @@ STUDIES = {
     "boke_fill": Study(
         "boke_study", fill, [{"inputs": 1}], {"mean": 1e-3, "q25": 1e-3}, "t", 4, method="design", run=""
     ),
-    "boke_theory": Study(
-        "boke_study",
-        theory,
-        [{}],
-        dict.fromkeys(["mean", "largest", "bound"], 1e-3),
-        "t",
-        20,
-        method="setting",
-        run="",
-        relative=True,
-    ),
+    "boke_theory": Study("boke_study", theory, [{}], SUMS, "t", 20, method="setting", run="", relative=True),
     "comparison": Study(
-        "comparison_study",
-        task("compare", draws=200),
-        [{}],
-        {"weeks": 0, "calls": 0} | STATED,
-        method="rule",
-        run="log",
-        runs={"chosen": (0,)},
+        "comparison_study", task("compare", draws=200), [{}], STATED, method="rule", run="log", runs={"chosen": (0,)}
     ),
     "approximation_error_15": random_cities([15], {"load": 0.2}),
     "approximation_error_20": random_cities([20], {"load": 0.2}, methods=("uniform",)),

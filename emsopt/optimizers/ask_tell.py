@@ -1,7 +1,6 @@
 """Ask / tell: the common interface of all optimizers, of deployments and of points of a box.
 
-``ask`` returns a candidate, which the caller evaluates, and ``tell`` reports its value. A method implements `_propose`
-and, if it learns from values, `_learn`.
+A method implements `_propose` and, if it learns from values, `_learn`.
 """
 
 import re
@@ -24,30 +23,30 @@ X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
+MOST_DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
 
-def synchronized(method: F) -> F:
-    """Decorate a method of an optimizer so that one thread at a time runs it or another decorated method."""
+def lock_calls(method: F) -> F:
+    """Decorate a method of an optimizer so that only one thread at a time runs a decorated method of this optimizer."""
 
     @wraps(method)
-    def locked(self: Any, *args: Any, **options: Any) -> Any:
+    def call_locked(self: Any, *args: Any, **options: Any) -> Any:
         with self._lock:
             return method(self, *args, **options)
 
-    return locked  # type: ignore[return-value]
+    return call_locked  # type: ignore[return-value]
 
 
 class AskTell(Generic[X]):
-    """Base of all optimizers: stores observations, and asks for a candidate again only if noisy or ``repeats``.
+    """Base class of all optimizers: ``ask`` returns a candidate to evaluate, ``tell`` reports its value.
 
     Several threads may ask and tell.
 
     Parameters
     ----------
     objective : object
-        Its ``space`` defines the allowed candidates; ``noisy`` says whether a candidate may be asked for again;
-        ``sense``, "min" or "max", says whether to minimise or maximise.
+        Its ``space`` defines the allowed candidates; ``noisy`` says whether values are noisy, so that a candidate may
+        be asked for again; ``sense``, "min" or "max", says whether to minimise or maximise.
 
     Attributes
     ----------
@@ -81,38 +80,38 @@ class AskTell(Generic[X]):
         vars(self).update(state, _lock=threading.RLock())
 
     @property
-    def better(self) -> Callable[..., Any]:
-        """The function that returns the better of two values: `min` or `max`."""
+    def pick_best(self) -> Callable[..., Any]:
+        """The function that returns the best of some values: `min` or `max`, by the sense of the objective."""
         return max if self.objective.sense == "max" else min
 
     @property
     def best(self) -> tuple[Any, float]:
         """Best observed candidate, as `ask` returns it, and its value; at first None and infinity (-inf for "max")."""
         if not self.values:
-            return None, np.inf if self.better is min else -np.inf
-        k = self.values.index(self.better(self.values))
-        return self._present(self.told[k]), self.values[k]
+            return None, np.inf if self.pick_best is min else -np.inf
+        k = self.values.index(self.pick_best(self.values))
+        return self._to_user_form(self.told[k]), self.values[k]
 
     def recommend(self, among: Collection[tuple[float, ...]] | None = None) -> tuple[Any, float]:
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
 
-        Without noise these are the best observed candidate and its value. With noise, the best observed value is too
-        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise. With
-        ``among``, a collection of tuples, only these are candidates.
+        Without noise these are the best observed candidate and its value. With noise, whose best value is too good, it
+        is the candidate with the best estimate by a Gaussian process. If ``among`` is given, a collection of tuples,
+        only these candidates are considered.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
         estimates = self._estimates() if self.objective.noisy else np.array(self.values)
         rows = [k for k, x in enumerate(self.told) if among is None or tuple(x.tolist()) in among]
-        k = self.better(rows, key=lambda k: estimates[k])
-        return self._present(self.told[k]), float(estimates[k])
+        k = self.pick_best(rows, key=lambda k: estimates[k])
+        return self._to_user_form(self.told[k]), float(estimates[k])
 
     @property
     def exhausted(self) -> bool:
         """Whether every allowed candidate was asked for or observed; always False if the objective is noisy."""
         return not self.objective.noisy and len(self.taken) >= self.space.count
 
-    @synchronized
+    @lock_calls
     def ask(self, n: int | None = None) -> Any:
         """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
@@ -136,22 +135,22 @@ class AskTell(Generic[X]):
                 x = self.draw()
         # `setdefault`, as a noisy candidate may already have a value, which must stay
         self.taken.setdefault(tuple(x.tolist()), None)
-        return self._present(x)
+        return self._to_user_form(x)
 
-    @synchronized
+    @lock_calls
     def enqueue(self, given: Any) -> None:
-        """Queue one or several candidates, which `ask` returns first; without noise, taken ones are skipped."""
-        self._queue += candidates(given, self.space, "candidates")
+        """Queue one or several candidates for `ask` to return first; without noise, it skips those that are not new."""
+        self._queue += read_candidates(given, self.space, "candidates")
 
     def _next_in_queue(self) -> X | None:
-        """Return the next candidate of the queue that may be asked for, or None."""
+        """Remove candidates from the queue up to the first that may be asked for, and return this one, or None."""
         while self._queue:
             x = self._queue.pop(0)
             if self.is_free(x):
                 return x
         return None
 
-    @synchronized
+    @lock_calls
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
@@ -174,9 +173,9 @@ class AskTell(Generic[X]):
         with one_thread:
             self._learn(told, number)
 
-    @synchronized
+    @lock_calls
     def withdraw(self, x: ArrayLike) -> None:
-        """Allow a candidate to be asked for again, unless its value has been observed."""
+        """Allow a candidate that was asked for to be asked for again, unless its value has been reported."""
         key = tuple(self.space.canonical(x).tolist())
         if self.taken.get(key, 0.0) is None:  # 0.0 for candidates that were never asked for
             del self.taken[key]
@@ -190,8 +189,8 @@ class AskTell(Generic[X]):
         return self.objective.noisy or not self.is_taken(x)
 
     def draw(self) -> X:
-        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
-        for _ in range(DRAWS):
+        """Draw an allowed candidate at random; without noise, one that has not yet been asked for or observed."""
+        for _ in range(MOST_DRAWS):
             x = self._sample()
             if self.is_free(x):
                 return x
@@ -202,23 +201,23 @@ class AskTell(Generic[X]):
         return left[self.rng.integers(len(left))]
 
     def _sample(self) -> X:
-        """Draw an allowed candidate, which may be taken."""
+        """Draw an allowed candidate at random, even one that was asked for before."""
         x: X = self.space.sample(rng=self.rng)
         return x
 
-    def _present(self, x: X) -> Any:
-        """Return a candidate in the form that `ask` returns: here unchanged."""
+    def _to_user_form(self, x: X) -> Any:
+        """Convert a candidate from canonical form to the form that `ask` returns: here the same."""
         return x
 
     def _propose(self) -> X:
-        """Return the candidate to evaluate next; `ask` replaces a taken one unless the objective is noisy."""
+        """Return the candidate to evaluate next; without noise, `ask` replaces one that was asked for before."""
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:
-        """Learn from a value just observed; it is already in ``told``, ``values`` and ``taken``."""
+        """Update the method after an observation, which is already in ``told``, ``values`` and ``taken``."""
 
     def _estimates(self) -> FloatArray:
-        """Return a model's estimate of the value of each candidate in ``told``, for noisy values."""
+        """Return a model's estimates of the noise-free values of the observed candidates, shape (len(told),)."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -227,24 +226,30 @@ class AskTell(Generic[X]):
         return f"<{type(self).__name__}: sense={sense!r}, {observed}, noisy={noisy}>"
 
 
-def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
-    """Return one or several candidates in canonical form; ``name`` is the argument that holds them, for messages."""
+def read_candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
+    """Return a list of one or several candidates, given in any form that ``x0`` of `minimize` takes, in canonical form.
+
+    ``name`` is the name of the argument in messages.
+    """
     if x0 is None:
         return []
     # a list of numbers is one candidate, a list of lists or dicts several
     if isinstance(x0, Mapping) or not np.iterable(x0) or not all(isinstance(x, Mapping) or np.ndim(x) > 0 for x in x0):
-        return [_canonical(x0, space, name)]
-    return [_canonical(x, space, f"{name}[{k}]") for k, x in enumerate(x0)]
+        return [_to_canonical(x0, space, name)]
+    return [_to_canonical(x, space, f"{name}[{k}]") for k, x in enumerate(x0)]
 
 
 def read_initial(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
-    """Return the candidates of ``initial``, in canonical form, with their values; NaN and infinity are kept."""
+    """Return the observations in ``initial`` of `minimize`: pairs of a canonical candidate and its value, maybe NaN.
+
+    ``column`` is the column of a run's history that holds candidates, unless inputs have names.
+    """
     found = []
     for k, (x, given) in enumerate(_to_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)
         if value is None:
             raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.quote(given)}.")
-        found.append((_canonical(x, space, f"initial[{k}]"), value))
+        found.append((_to_canonical(x, space, f"initial[{k}]"), value))
     return found
 
 
@@ -253,7 +258,9 @@ def _to_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     if initial is None:
         return []
     if isinstance(initial, Run):
-        initial = _history_columns(initial.history, space, column)
+        history, columns = initial.history, list(space.names) or [column]
+        _validate.columns(history, [*columns, "value"], "initial", "a run of the same inputs")
+        initial = history[columns].to_dict("records") if space.names else history[column], history["value"]
     if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
         X, y = map(list, initial)
         if len(X) != len(y):
@@ -261,7 +268,7 @@ def _to_pairs(initial: Any, space: Any, column: str) -> list[Any]:
             raise InputError(f"`initial` must hold one value per candidate; got {counts}.")
         initial = zip(X, y, strict=True)
     rows = list(initial) if np.iterable(initial) else [initial]
-    if not all(map(_is_pair, rows)):
+    if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
         raise InputError(
             "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run; got "
             f"{_validate.quote(initial)}."
@@ -269,19 +276,8 @@ def _to_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     return rows
 
 
-def _history_columns(history: Any, space: Any, column: str) -> tuple[Any, Any]:
-    """Return the candidates and the values of a run's history."""
-    columns = list(space.names) or [column]
-    _validate.columns(history, [*columns, "value"], "initial", "a run of the same inputs")
-    return history[columns].to_dict("records") if space.names else history[column], history["value"]
-
-
-def _is_pair(row: Any) -> bool:
-    return np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2
-
-
-def _canonical(x: Any, space: Any, name: str) -> Any:
-    """Return a candidate in canonical form; ``name`` is its name in messages."""
+def _to_canonical(x: Any, space: Any, name: str) -> Any:
+    """Convert a candidate to canonical form, or raise if it is not allowed; ``name`` is its name in the message."""
     try:
         return space.canonical(x)
     except InputError as error:

@@ -1,10 +1,10 @@
 """Evaluate the candidates of a run in batches, also in parallel, and store each result when it arrives.
 
-Candidates are asked for, told and recorded in the order of their numbers, so that a run does not depend on how many
-workers evaluate a batch. An interrupted run loses only the evaluations that were under way.
+Values are told and recorded in the order of the candidates, so that a run does not depend on how many workers evaluate
+a batch. An interrupted run loses only the evaluations that were under way.
 
-The outcome of an evaluation is a number, or a text if there is no value: "nan", "inf", "-inf", or the type and message
-of an error that the caller wants caught. Checkpoints store outcomes.
+The outcome of an evaluation, which checkpoints store, is a number, or a text if there is no value: "nan", "inf",
+"-inf", or the type and message of an error that the caller wants caught.
 """
 
 import os
@@ -37,14 +37,12 @@ Item: TypeAlias = tuple[int, Candidate]
 ParallelMap: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
 
 LONGEST_MESSAGE = 500  # characters of an error's message that are stored: some messages hold whole arrays
-BATCH = 4
-"""Number of candidates asked for at once by default, with any number of workers but one."""
-CONFIRMING_VALUES = 5
-"""Values that the recommended candidate of a noisy run must have before the target counts as reached."""
+BATCH = 4  # candidates asked for at once by default, with any number of workers but one
+CONFIRMING_VALUES = 5  # of the recommended candidate of a noisy run, before the target counts as reached
 
 
 def batch_size(file: RunFile, workers: Workers, batch: int) -> int:
-    """Return the batch size of a run: that on file, or ``batch`` if the run is new. Warn if workers stay idle."""
+    """Return the batch size stored in a run's file, or ``batch`` if the run is new; warn if workers stay idle."""
     size: int = file.header.get("batch", batch)
     if size == 1 != workers and file.rows:
         warn(
@@ -67,11 +65,11 @@ def run_evaluations(
     budget: int,
     reason: Callable[[bool], str],
 ) -> Iterator[tuple[Candidate, Outcome]]:
-    """Yield each candidate with the outcome of its evaluation until there is a reason to end, set in ``steps``.
+    """Ask for candidates in batches; yield each with the outcome of its evaluation until there is a reason to end.
 
     A batch is always completed, unless the time is up. If an evaluation raises an error, or at Ctrl-C, the results that
-    have arrived are kept first. ``parallel_map`` is like `map`, with results in any order; ``reason`` is called before
-    each batch with whether the budget is used, and returns the reason to end, or "".
+    have arrived are yielded first. ``parallel_map`` is like `map`, with results in any order; ``reason`` is called
+    before each batch with whether the budget is used, and returns the reason to end, or "".
     """
     file = steps.file
     if file.rows:
@@ -102,7 +100,7 @@ def run_evaluations(
 def _collect_until(
     arriving: Iterator[tuple[int, Outcome]], outcomes: dict[int, Outcome], number: int
 ) -> BaseException | None:
-    """Collect the outcomes that arrive until one has this number; return the error that prevented it, if any."""
+    """Add numbered outcomes to ``outcomes`` as they arrive, up to evaluation ``number``; return an error instead."""
     try:
         while number not in outcomes and (pair := next(arriving, None)):
             outcomes.update([pair])
@@ -114,7 +112,7 @@ def _collect_until(
 def _next_batch(
     steps: Steps, optimizer: AskTell[Any], batch: int, budget: int, reason: Callable[[bool], str]
 ) -> list[Candidate]:
-    """Return the candidates of the next batch, or none if there is a reason to end, which is set in ``steps``."""
+    """Return the candidates of the next batch; if there is a reason to end, write it to ``steps`` and return none."""
     used = steps.number >= budget
     end = reason(used)
     if not (end or used):
@@ -129,7 +127,7 @@ def _next_batch(
 def _evaluate_batch(
     steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], parallel_map: ParallelMap, left: list[Item]
 ) -> Generator[tuple[int, Outcome]]:
-    """Evaluate candidates; store each outcome as it arrives and yield it with its number. Errors are raised last."""
+    """Evaluate numbered candidates, ``left``; store each outcome as it arrives and yield it, and raise errors last."""
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
 
@@ -161,7 +159,7 @@ def _evaluate_batch(
 
 
 def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple[int, Outcome | Exception]:
-    """Return the number of an item with its outcome or error; ``process`` is the id of the process that waits."""
+    """Return the number of an evaluation with its outcome or error; ``process`` is the id of the main process."""
     try:
         return item[0], task(item)
     except Exception as error:  # noqa: BLE001 - raised again in the process that waits
@@ -176,13 +174,13 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
 
 
 def is_user_function(objective: Any) -> bool:
-    """Return whether an objective is a noise-free function of the user, which its value at a point can identify."""
-    # objectives and problems are recognised by the first line, and the values of noisy functions vary
+    """Return whether an objective is a noise-free function of the user, neither an `Objective` nor a `Problem`."""
+    # these are identified by a checkpoint's first line, a function only by its value at a point
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
 
 def _stored_candidate(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
-    """Return the current candidate in the checkpoint, which replaces the one ``proposed``; warn if the two differ."""
+    """Return the checkpoint's candidate for the current evaluation in place of ``proposed``; warn if they differ."""
     x = _read_candidate(steps.file, steps.number, optimizer)
     steps.file.compare(steps.number, proposed.tolist())
     if not np.array_equal(x, proposed):
@@ -191,19 +189,18 @@ def _stored_candidate(steps: Steps, optimizer: AskTell[Any], proposed: Candidate
 
 
 def _read_candidate(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
-    """Return the candidate of an evaluation in the checkpoint; raise if it is not allowed."""
+    """Return the candidate of evaluation ``number`` in the checkpoint; raise if it is not allowed."""
     try:
-        x: Candidate = optimizer.space.canonical(file.rows[number][optimizer.column])
+        return optimizer.space.canonical(file.rows[number][optimizer.column])
     except InputError as error:
         raise InputError(
             f"evaluation {number} in the checkpoint {file.path} is not allowed in this run: {error} Resume with the "
             "bounds, constraints and candidates of the run that wrote the file, or name another file."
         ) from None
-    return x
 
 
 def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
-    """Raise if a user's noise-free function does not reproduce the stored value at the first point on file."""
+    """Raise if a user's noise-free function does not reproduce the value of the first evaluation in the checkpoint."""
     file, number = steps.file, min(steps.file.rows)
     x = _read_candidate(file, number, optimizer)
     if not is_user_function(optimizer.objective):
@@ -225,7 +222,7 @@ def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[
 
 
 def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
-    """Return the outcome of an evaluation; its number and the run's ``seed`` determine the noise of an objective."""
+    """Evaluate a numbered candidate, ``item``, and return the outcome; number and ``seed`` determine the noise."""
     number, x = item
     at = objective.space.shown(x)
     if objective.noisy:
@@ -248,12 +245,12 @@ def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Ca
 
 
 def is_outcome(value: object) -> bool:
-    """Return whether a value in a checkpoint can be the outcome of an evaluation."""
+    """Return whether a value in a checkpoint can be the outcome of an evaluation, a number or a text."""
     return not is_number(value_of(value)) if isinstance(value, str) else is_number(value)
 
 
 def value_of(outcome: Outcome) -> float:
-    """Return the value of an outcome; NaN for an error."""
+    """Return the outcome of an evaluation as a number; NaN for an error."""
     try:
         return float(outcome)
     except ValueError:
@@ -261,7 +258,7 @@ def value_of(outcome: Outcome) -> float:
 
 
 def check_catch(catch: Any) -> Catch:
-    """Return the errors to catch; raise unless they are classes of exceptions."""
+    """Return the argument ``catch`` of `minimize`, checked: a class of exceptions, or a tuple of them."""
     errors = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(error, type) and issubclass(error, Exception) for error in errors):
         raise InputError(
@@ -272,7 +269,7 @@ def check_catch(catch: Any) -> Catch:
 
 
 class StoppingRule:
-    """Stopping rule of a run, called before each batch; it returns the reason to end, or "" to continue.
+    """Rule that ends a run if its target is reached or no candidate is left; it is called before each batch.
 
     With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
     estimate of a model, and is evaluated again until it has ``CONFIRMING_VALUES`` values. As fitting the model takes
@@ -280,19 +277,19 @@ class StoppingRule:
     """
 
     def __init__(self, optimizer: AskTell[Any], target: float | None, given: Observations) -> None:
-        self.optimizer, self.target, self.given, self.better = optimizer, target, given, optimizer.better
-        self.best, self.read, self.due = -np.inf if self.better is max else np.inf, 0, 0.0
+        self.optimizer, self.target, self.given, self.pick_best = optimizer, target, given, optimizer.pick_best
+        self.best, self.read, self.due = -np.inf if self.pick_best is max else np.inf, 0, 0.0
 
     def __call__(self, last: bool) -> str:
         """Return the reason to end, or "" to continue; ``last`` says whether the budget is used."""
         values = [value for _, value in self.given[self.read :]]
-        self.best, self.read = self.better([self.best, *values]), len(self.given)
-        if self._reaches(self.best) and (last or self.read >= self.due) and self._confirm_target(last):
+        self.best, self.read = self.pick_best([self.best, *values]), len(self.given)
+        if self._reaches_target(self.best) and (last or self.read >= self.due) and self._confirm_target(last):
             return f"target of {self.target:g} reached"
         return self._exhaustion_message() if self.optimizer.exhausted else ""
 
-    def _reaches(self, value: float) -> bool:
-        return self.target is not None and self.better(value, self.target) == value
+    def _reaches_target(self, value: float) -> bool:
+        return self.target is not None and self.pick_best(value, self.target) == value
 
     def _confirm_target(self, last: bool) -> bool:
         """Return whether the target counts as reached; with noise, enqueue evaluations to confirm it."""
@@ -301,8 +298,8 @@ class StoppingRule:
         x, estimate = recommend_candidate(self.optimizer, self.given)
         missing = CONFIRMING_VALUES - sum(np.array_equal(x, other) for other, _ in self.given)
         self.due = 1.05 * self.read
-        if not self._reaches(estimate) or missing <= 0:
-            return self._reaches(estimate)
+        if not self._reaches_target(estimate) or missing <= 0:
+            return self._reaches_target(estimate)
         if not last:
             self.optimizer.enqueue([x] * missing)  # before what the method would ask for
         self.due = self.read + missing
@@ -312,12 +309,12 @@ class StoppingRule:
         """Return the reason to end when no candidates are left; it says whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
-        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before
+        if not unknown and self.pick_best([self.best, *self.optimizer.values]) == self.best:  # some are from before
             return f"every allowed {noun} evaluated, so this is the optimum"
         return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 
 
 def recommend_candidate(optimizer: AskTell[Any], given: Observations) -> tuple[Any, float]:
-    """Return the candidate of a run that a model recommends, in canonical form, and its estimated value."""
+    """Return the candidate among ``given`` that `AskTell.recommend` prefers, in canonical form, and its value."""
     x, estimate = optimizer.recommend({tuple(x.tolist()) for x, _ in given})
     return optimizer.space.canonical(x), estimate

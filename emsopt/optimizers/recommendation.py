@@ -1,18 +1,18 @@
-"""The candidate to recommend if values are noisy, and the transformations of observed values before a search uses them.
+"""Estimates of noisy values, transformations of observed values for a search, and the expected improvement.
 
-**Recommended** is the best observed candidate by a Gaussian process of all values, as the best of many noisy values is
-too good. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for points of a box, where
-the estimate may be a median.
+**Estimates** are by a Gaussian process of all values: `posterior_means` for deployments, `estimated_gains` for points
+of a box, where the estimate may be a median. `AskTell.recommend` uses them, as the best of many noisy values is too
+good.
 
 **Expected improvement** is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in
 Spatial Queues". Far from the goal it underflows, and its slopes with it; its logarithm does not (Ament et al. 2023).
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
-take real differences for noise; the luckiest point is then the better one.
+take real differences for noise; the point with the best observed value is then the better one.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -25,62 +25,62 @@ if TYPE_CHECKING:
 
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
 NOISE_BOUNDS = (1e-6, 10.0)  # noise may exceed the differences between candidates
-SPREAD = 0.3  # prior standard deviation of the log lengthscales around their common mean, against overfitting
+SPREAD = 0.3  # prior standard deviation of log lengthscales around their common mean, against overfitting
 MOST_FITTED = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
 WORST_SHARE = 0.25  # share of the gains that are raised to the best of these: bad regions need no accurate model
 ERROR_RATIO = 0.8  # of squared errors, below which one process counts as clearly better than the other
 
 
-def standardized(gains: FloatArray) -> FloatArray:
-    """Return values standardised to mean 0 and standard deviation 1, (t,); zeros if all are equal."""
+def standardize_values(gains: FloatArray) -> FloatArray:
+    """Standardise values, (t,), to mean 0 and standard deviation 1; return zeros if all are equal."""
     if gains.max() == gains.min():  # the computed standard deviation of equal values may be a rounding error
         return np.zeros(len(gains))
     scaled = np.ldexp(gains, -int(np.frexp(np.abs(gains).max())[1]))  # sums of the largest floats would overflow
     return (scaled - scaled.mean()) / scaled.std()
 
 
-def spread(gains: FloatArray) -> float:
-    """Return the standard deviation of values, without over- or underflow where their squares are not floats."""
+def standard_deviation(gains: FloatArray) -> float:
+    """Return the standard deviation of values, (t,), even if their squares overflow or underflow."""
     power = int(np.frexp(np.abs(gains).max())[1])
     return float(np.ldexp(np.ldexp(gains, -power).std(), power))
 
 
-def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Return the gains, shape (t,), with those below the box's median raised to it; X are points on the unit cube.
+def clip_at_median(X: FloatArray, gains: FloatArray) -> FloatArray:
+    """Raise the gains, (t,), below their weighted median to it; X, (t, d), are their points on the unit cube.
 
-    The median is weighted by each point's distance to its nearest neighbour, so that values above it cover half of the
-    box: near a known peak there are many points, whose plain median would hide the slopes of other peaks.
+    The weights are the distances to the nearest neighbour, so that values above the median cover half of the box: near
+    a known peak there are many points, whose plain median would hide the slopes of other peaks.
     """
     order = np.argsort(gains, kind="stable")
-    covered = np.cumsum(_to_nearest(X)[order])
+    covered = np.cumsum(_nearest_distances(X)[order])
     median = gains[order[np.searchsorted(covered, covered[-1] / 2)]]
     return np.maximum(gains, median)
 
 
 def normal_scores(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Return normal scores of the gains, shape (t,): the standard normal quantiles of their ranks.
+    """Return normal scores of the gains, (t,), at points X, (t, d): the standard normal quantiles of their ranks.
 
     A rank is the share of the box where gains are lower, plus half of that where they are equal; points weigh as in
-    `clipped`. An increasing function of the gains has the same scores.
+    `clip_at_median`. An increasing function of the gains has the same scores.
     """
     from scipy.special import ndtri
 
     _, group = np.unique(gains, return_inverse=True)
-    shares = np.bincount(group, _to_nearest(X) + 1e-9)  # 1e-9 gives repeated points some weight
+    shares = np.bincount(group, _nearest_distances(X) + 1e-9)  # 1e-9 gives repeated points some weight
     scores: FloatArray = ndtri((np.cumsum(shares) - shares / 2) / shares.sum())[group]
     return scores
 
 
-def _to_nearest(X: FloatArray) -> FloatArray:
-    """Return the distance of each point to its nearest neighbour, shape (t,)."""
+def _nearest_distances(X: FloatArray) -> FloatArray:
+    """Return the distance of each point, a row of X, to its nearest neighbour, shape (t,)."""
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     np.fill_diagonal(distances, np.inf)
     return distances.min(axis=1)
 
 
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the log of the expected improvement (18) below ``goal``, elementwise, also where (18) underflows."""
+    """Return the logarithm of the expected improvement (18) below ``goal``, elementwise, even where (18) underflows."""
     from scipy.special import erfcx, ndtr
 
     deviation = np.maximum(deviation, 1e-12)  # at an observed point without noise it is 0
@@ -96,9 +96,9 @@ def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviati
 
 
 def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
-    """Return the posterior mean of a Gaussian process at the observed points themselves, shape (n,).
+    """Return the posterior mean of a Gaussian process at its own points X, (n, N), given noisy values y: shape (n,).
 
-    Kernel and noise have the largest likelihood, for at most ``MOST_FITTED`` rows, that is reached from the given
+    Kernel and noise have the largest likelihood, for at most ``MOST_FITTED`` rows, that a fit reaches from the given
     kernels, one for each of ``NOISE_RATIOS``. Observations of one point are replaced by their mean, with the noise
     variance divided by their number, which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than
     ``CENTRES`` distinct points, the mean is that of the subset-of-regressors approximation (Quiñonero-Candela and
@@ -110,13 +110,13 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
 
 
 def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Return an estimate of each noisy gain at points of the unit cube, shape (n,), by one of two processes.
+    """Return estimates, (n,), of the noise-free values of noisy gains, (n,), at points X, (n, d), of the unit cube.
 
-    The first is a process of the gains g. The second is one of -log(s + max g - g), where s is the distance of the best
-    gain from the upper quartile; its mean is transformed back. It resolves small differences near the maximum of a
-    function that falls by orders of magnitude elsewhere. It is used if the sum of its squared leave-one-out errors is
-    below ``ERROR_RATIO`` times that of the first. Errors are those of normal scores, negative ones raised to 0. Both
-    raise the worst gains first, as bad regions need no accurate model.
+    They come from a Gaussian process of the gains g, or from one of -log(s + max g - g), where s is the distance of the
+    best gain from the upper quartile; its mean is transformed back. The second resolves small differences near the
+    maximum of a function that falls by orders of magnitude elsewhere. It is used if the sum of its squared
+    leave-one-out errors is below ``ERROR_RATIO`` times that of the first. Errors are those of normal scores, negative
+    ones raised to 0. Both raise the worst gains first, as bad regions need no accurate model.
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
@@ -125,12 +125,12 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     scale = top - np.quantile(gains, 0.75)
     if scale == 0:
         return posterior_means(kernels, X, cut)
-    part = _fitted_rows(gains)
+    part = _evenly_spaced_indices(len(gains), MOST_FITTED)
     scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))  # - 0.5, as quantiles 0 and 1 are infinite
 
     def error(process: GaussianProcess) -> float:
         order = np.argsort(process.residuals, kind="stable")  # `interp` needs ascending residuals
-        predicted = np.interp(process.left_out, process.residuals[order], scores[order])
+        predicted = np.interp(process.leave_one_out, process.residuals[order], scores[order])
         return float(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
 
     logarithms = -np.log(scale + top - cut)
@@ -141,30 +141,28 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     return _means_at_points(plain, X, cut)
 
 
-def _fitted_rows(y: FloatArray) -> IntArray:
-    """Return the indices of the values to which hyperparameters are fitted, at most ``MOST_FITTED``."""
-    # evenly spaced over the run, not the latest
-    return np.linspace(0, len(y) - 1, min(len(y), MOST_FITTED)).astype(int)
+def _evenly_spaced_indices(n: int, most: int) -> IntArray:
+    """Return up to ``most`` evenly spaced indices from 0 to n - 1."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def _fit_likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
-    """Return the process of largest likelihood of the fits from several kernels, of at most ``MOST_FITTED`` values."""
-    part, values = _fitted_rows(y), (y - y.mean()) / spread(y)
-    fits = [
-        fit(kernel, X[part], values[part], noise_ratio=ratio, noise_ratio_bounds=NOISE_BOUNDS, spread=SPREAD)
-        for kernel, ratio in zip(kernels, NOISE_RATIOS, strict=True)
-    ]
+    """Return the likeliest process of those fitted to standardised values y, (n,), at X, (n, N), one per kernel."""
+    part, values = _evenly_spaced_indices(len(y), MOST_FITTED), (y - y.mean()) / standard_deviation(y)
+    options: Any = {"noise_ratio_bounds": NOISE_BOUNDS, "spread": SPREAD}
+    pairs = zip(kernels, NOISE_RATIOS, strict=True)
+    fits = [fit(kernel, X[part], values[part], noise_ratio=ratio, **options) for kernel, ratio in pairs]
     return max(fits, key=lambda process: process.log_likelihood)
 
 
 def _means_at_points(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
-    """Return posterior means at all points, (n,), with the hyperparameters of a process; see `posterior_means`."""
-    middle, scale = y.mean(), spread(y)
+    """Return posterior means, (n,), at the points X, (n, N), of all values y with the hyperparameters of a process."""
+    middle, scale = y.mean(), standard_deviation(y)
     y = (y - middle) / scale
     points, group, repeats = np.unique(X, axis=0, return_inverse=True, return_counts=True)
     group = group.ravel()  # some versions of numpy return a column
     sums = np.bincount(group, y)
-    centres = points[np.linspace(0, len(points) - 1, min(len(points), CENTRES)).astype(int)]
+    centres = points[_evenly_spaced_indices(len(points), CENTRES)]
     root = np.linalg.cholesky(best.kernel(centres) + JITTER * np.eye(len(centres)))
 
     def features(rows: slice) -> FloatArray:

@@ -1,4 +1,4 @@
-"""`Run`, the result of every search, and its regret: evaluating deployment x costs f(x) - f*, with f* the optimum."""
+"""`Run`, the result of every search, and regret: evaluating a candidate x costs f(x) - f*, where f* is the optimum."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class Run:
     fun : float
         Value of ``x``; with noise, the model's estimate of it. NaN if no finite value is known.
     best_observed, best_observed_value : ndarray or dict, float
-        Candidate with the best value observed, and this value. Without noise they are ``x`` and ``fun``; with noise,
-        the value is too good on average.
+        Candidate with the best value observed, and this value, which with noise is too good on average.
     nfev, message : int, str
         Number of evaluations, and why the search ended.
     history : DataFrame
@@ -68,16 +67,14 @@ class Run:
         return bool(np.isfinite(self.fun))
 
     def __repr__(self) -> str:
-        found = (
-            f"{self.fun:.6g} at {_validate.quote(_round_candidate(self.x), most=200)}"
-            if self.success
-            else "no finite value"
-        )
+        found = "no finite value"
+        if self.success:
+            found = f"{self.fun:.6g} at {_validate.quote(_round_candidate(self.x), most=200)}"
         return f"<Run: {found} after {self.nfev} evaluations, noisy={self.noisy}; {self.message}>"
 
 
 def _round_candidate(x: Any) -> Any:
-    """Return a candidate as a list or dict, with floats rounded to six digits."""
+    """Return a candidate as a list or dict, with floats rounded to six significant digits."""
     if isinstance(x, dict):
         return {name: _round_candidate(value) for name, value in x.items()}
     if isinstance(x, np.ndarray):
@@ -103,7 +100,10 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     array([[1. , 1. , 1.5]])
     """
     _validate.choice(kind, "kind", ("cumulative", "average", "simple"))
-    rows = _values_of(runs)
+    if isinstance(runs, Run) or not any(isinstance(run, Run) or np.ndim(run) for run in runs):
+        runs = [runs]
+    values_of_runs = [run.history["value"] if isinstance(run, Run) else run for run in runs]
+    rows = [_validate.real_array(values, "runs", (None,)) for values in values_of_runs]
     shortest = min(map(len, rows))
     values = np.array([row[:shortest] for row in rows])
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):  # an optimum rounded otherwise is no error
@@ -118,17 +118,8 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
 
 
-def _values_of(runs: Any) -> list[FloatArray]:
-    """Return the values of each run, (T,), for any form of ``runs`` that `empirical_regret` takes."""
-    if isinstance(runs, Run) or not any(isinstance(run, Run) or np.ndim(run) for run in runs):
-        runs = [runs]
-    return [
-        _validate.real_array(run.history["value"] if isinstance(run, Run) else run, "runs", (None,)) for run in runs
-    ]
-
-
 def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, low and high, each (T,), of replicated curves, (R, T): a 95 % confidence band by Student's t."""
+    """Return the mean of R curves, (R, T), and the ends of its 95 % confidence interval by Student's t, each (T,)."""
     curves = _validate.real_array(curves, "curves", (None, None))
     mean = curves.mean(axis=0)
     half = np.zeros_like(mean)

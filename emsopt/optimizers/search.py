@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from inspect import signature
-from typing import Any, NamedTuple, TypeAlias, cast
+from types import SimpleNamespace
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,9 @@ from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
-from .ask_tell import AskTell, candidates, read_initial
-from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, box_objective
+from . import evaluations
+from .ask_tell import AskTell, read_candidates, read_initial
+from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, to_box_objective
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
@@ -28,21 +30,6 @@ from .deployments.genetic_annealing import Genetic, SimulatedAnnealing
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import BOCS, SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
-from .evaluations import (
-    BATCH,
-    Catch,
-    Observations,
-    Outcome,
-    StoppingRule,
-    batch_size,
-    check_catch,
-    evaluate_candidate,
-    is_outcome,
-    is_user_function,
-    recommend_candidate,
-    run_evaluations,
-    value_of,
-)
 from .result import Run
 
 Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
@@ -88,8 +75,8 @@ METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any
     Optimizer: METHODS,
     BoxOptimizer: BOX_METHODS,
 }
-DEFAULTS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
-_VERBS = {"min": "minimize", "max": "maximize"}
+DEFAULT_METHODS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
+FUNCTION_BY_SENSE = {"min": "minimize", "max": "maximize"}
 
 
 def minimize(
@@ -102,7 +89,7 @@ def minimize(
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
     initial: Any = None,
-    catch: Catch = (),
+    catch: evaluations.Catch = (),
     workers: Workers = 1,
     batch: int | None = None,
     rng: Rng = None,
@@ -119,9 +106,8 @@ def minimize(
     objective : Objective, Problem or callable
         What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function. This
         takes a point, shape (d,), or, if ``bounds`` is a dict, the inputs as keyword arguments, and returns a number or
-        an array of one number. If it has an attribute ``sense``, this must be "min". NaN and infinite values are
-        recorded in the history and count in the budget, but the method learns nothing from them. Where evaluations
-        fail, return NaN, not a large number, which would distort the models.
+        an array of one number. If it has an attribute ``sense``, this must be "min". Where evaluations fail, return
+        NaN, not a large number, which would distort the models: NaN and infinite values only count in the budget.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "local+" (default, see Notes), "gp-pm", "gp-pm-literal" (without our repairs),
         "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random". For boxes one of
@@ -193,8 +179,7 @@ def minimize(
     -----
     "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. "gp-pm", the paper's
     with our repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light
-    load with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
-    whole number as its ``rng`` has no noise.
+    load. Noise misleads "local+", which compares single values; a simulation with a whole number as ``rng`` has none.
 
     Examples
     --------
@@ -203,17 +188,12 @@ def minimize(
     >>> run = eo.minimize(objective, "local", budget=200, rng=0)
     >>> round(run.fun, 2), run.nfev, run.message
     (5.93, 200, 'budget of 200 evaluations used')
-    >>> run = eo.minimize(lambda x: (x[0] - 0.3) ** 2, bounds=[(0, 1)], budget=15, rng=0)
-    >>> run.x.round(2)
-    array([0.3])
     >>> inputs = {"rate": (0.1, 1.0), "solver": eo.optimizers.Categorical(["adam", "sgd"])}
     >>> loss = lambda rate, solver: rate + (solver == "sgd")
     >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
     'adam'
     """
-    plan = _Plan(budget, x0, initial, catch, workers, batch, target)
-    run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("min", objective, method, plan, run, _BoxOptions(bounds, noisy, constraints))
+    return _search("min", SimpleNamespace(**locals()))
 
 
 def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, budget: int, **options: Any) -> Run:
@@ -233,109 +213,79 @@ def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, b
     except TypeError as error:
         raise TypeError(f"maximize() {error}") from None
     given.apply_defaults()
-    plan, run, box = (kind(**{name: given.arguments[name] for name in kind._fields}) for kind in _OPTIONS)
-    return _search("max", objective, method, plan, run, box)
+    return _search("max", SimpleNamespace(**given.arguments))
 
 
 maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # for help and completion
 
 
-class _Plan(NamedTuple):
-    """Arguments of `minimize` that control the evaluations."""
-
-    budget: int
-    x0: Any
-    initial: Any
-    catch: Catch
-    workers: Workers
-    batch: int | None
-    target: float | None
-
-
-class _BoxOptions(NamedTuple):
-    """Arguments of `minimize` for boxes only, None if omitted."""
-
-    bounds: Bounds | None
-    noisy: bool | None
-    constraints: Callable[..., object] | None
-
-
-_OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
-
-
-def _search(
-    sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
-) -> Run:
-    """Run the search of `minimize` or `maximize`: ask for candidates, evaluate them and tell their values."""
-    method, name, kind = resolve_method(sense, objective, method)
-    goal = build_objective(sense, objective, method, box)
-    plan, parallel_map, column = _check_plan(plan), mapper(plan.workers), kind.column
-    first, known = candidates(plan.x0, goal.space), read_initial(plan.initial, goal.space, column)
-    _warn_of_starts(sense, plan, len(first))
-    record = _Record(goal, sense, column, bool(plan.catch), known)
+def _search(sense: str, given: SimpleNamespace) -> Run:
+    """Search as `minimize` does for the ``sense`` "min", and `maximize` for "max"; ``given`` holds its arguments."""
+    method, name, kind = resolve_method(sense, given.objective, given.method)
+    box = {name: getattr(given, name) for name in ("bounds", "noisy", "constraints")}
+    goal, column = build_objective(sense, given.objective, method, box), kind.column
+    budget, catch = _validate.whole_number(given.budget, "budget"), evaluations.check_catch(given.catch)
+    target = None if given.target is None else _validate.finite_number(given.target, "target")
+    batch = None if given.batch is None else _validate.whole_number(given.batch, "batch")
+    parallel_map = mapper(given.workers)
+    first, known = read_candidates(given.x0, goal.space), read_initial(given.initial, goal.space, column)
+    _warn_of_starts(sense, given, len(first))
+    record = _RunRecord(goal, sense, column, bool(catch), known)
     about: dict[str, Any] = {
-        "batch": plan.batch or (1 if plan.workers == 1 else BATCH),
+        "batch": batch or (1 if given.workers == 1 else evaluations.BATCH),
         "x0": [x.tolist() for x in first],
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
-    form, message = _form(kind, goal, plan), f"budget of {plan.budget} evaluations used"
-    with loop(form, lambda: describe(goal, name, method) | about, run, steps=plan.budget, message=message) as steps:
-        seed, size = steps.file.seed, batch_size(steps.file, plan.workers, about["batch"])
+    run = RunOptions(*(getattr(given, name) for name in RunOptions._fields))
+    form, message = _form(kind, goal, batch), f"budget of {budget} evaluations used"
+    with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
+        seed, size = steps.file.seed, evaluations.batch_size(steps.file, given.workers, about["batch"])
         optimizer = method if isinstance(method, AskTell) else METHODS_BY_BASE[kind][name](goal, rng=seed)
         for x, value in known:
             optimizer.tell(x, value)
         optimizer.enqueue(first)
-        task = partial(evaluate_candidate, goal, seed, plan.catch)
-        reason = StoppingRule(optimizer, plan.target, record.given)
-        for x, outcome in run_evaluations(steps, optimizer, task, parallel_map, size, plan.budget, reason):
+        task = partial(evaluations.evaluate_candidate, goal, seed, catch)
+        reason = evaluations.StoppingRule(optimizer, target, record.given)
+        for x, outcome in evaluations.run_evaluations(steps, optimizer, task, parallel_map, size, budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
-            optimizer.tell(x, value_of(outcome))  # an error counts as NaN
+            optimizer.tell(x, evaluations.value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
     return record.result(steps, optimizer)
 
 
-def _check_plan(plan: _Plan) -> _Plan:
-    """Return the plan with checked numbers and classes of errors; raise if one is invalid."""
-    return plan._replace(
-        budget=_validate.whole_number(plan.budget, "budget"),
-        target=None if plan.target is None else _validate.finite_number(plan.target, "target"),
-        batch=None if plan.batch is None else _validate.whole_number(plan.batch, "batch"),
-        catch=check_catch(plan.catch),
-    )
-
-
-def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
-    """Return the format of a run's checkpoint, with the keys of its first line that may differ on resumption."""
+def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> Form:
+    """Return the format of a run's checkpoint, and which keys of its first line may differ when the run resumes."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
-    loose = {"batch": plan.batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
+    loose = {"batch": batch is None, "function": evaluations.is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
-    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
+    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, may_differ)
 
 
-def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
+def _warn_of_starts(sense: str, given: SimpleNamespace, starts: int) -> None:
     """Warn if the budget is too small for all of ``x0``, or ``initial`` is a run of the other sense."""
-    if starts > plan.budget:
-        message = f"`x0` has {starts} candidates, but the budget is {plan.budget}: the last are not evaluated."
+    if starts > given.budget:
+        message = f"`x0` has {starts} candidates, but the budget is {given.budget}: the last are not evaluated."
         warn(message, UserWarning)
-    if isinstance(plan.initial, Run) and plan.initial.sense != sense:
+    if isinstance(given.initial, Run) and given.initial.sense != sense:
         warn(
-            f"`initial` is a run with the sense {plan.initial.sense!r}, but this one has {sense!r}: its values are "
+            f"`initial` is a run with the sense {given.initial.sense!r}, but this one has {sense!r}: its values are "
             "taken to be of the same function, not of its negative.",
             UserWarning,
         )
 
 
-class _Record:
-    """Candidates with finite values so far (``given``, known ones first) and failures of a run."""
+class _RunRecord:
+    """Observations of a run, for its history and its result: finite values in ``given``, failures in ``failed``."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
     ) -> None:
         self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
-        self.better: Callable[..., float] = max if sense == "max" else min
-        self.given: Observations = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
-        self.best = self.better((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
+        self.pick_best: Callable[..., float] = max if sense == "max" else min
+        # failures have no value to be best
+        self.given: evaluations.Observations = [pair for pair in known if np.isfinite(pair[1])]
+        self.best = self.pick_best((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
         self.failed: list[str] = []
         inputs = self.space.names or (column,)
         self.columns = ["evaluation", *inputs, "value", "best", *(["error"] if catches else []), "seconds"]
@@ -343,12 +293,12 @@ class _Record:
             if self.columns.count(name) > 1:
                 raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
 
-    def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
-        """Record the outcome of an evaluation; return its row of the history, without number and seconds."""
-        value, point = value_of(outcome), self.space.presented(x)
+    def row(self, x: Any, outcome: evaluations.Outcome) -> tuple[Any, ...]:
+        """Record the outcome of an evaluation; return its row of the history without its number and the seconds."""
+        value, point = evaluations.value_of(outcome), self.space.presented(x)
         if np.isfinite(value):
             self.given.append((x, value))
-            self.best = self.better(self.best, value)
+            self.best = self.pick_best(self.best, value)
         else:
             self.failed.append(f"{outcome} at {point}")
         inputs = point.values() if self.space.names else (tuple(x.tolist()),)
@@ -368,7 +318,7 @@ class _Record:
         if self.given:
             best = self.best
             luckiest = next(x for x, value in self.given if value == best)  # the first of equals
-            x, fun = recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
+            x, fun = evaluations.recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
             x, luckiest = self.space.presented(x), self.space.presented(luckiest)
         return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
 
@@ -380,7 +330,7 @@ def describe(objective: Objective | BoxObjective, name: str, method: str | AskTe
 
 
 def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return an optimizer's public attributes that are plain values, and a hash of its generator."""
+    """Return the public attributes of an optimizer that are plain values, and a hash of its random generator."""
     plain = {  # public attributes are options, those with _ are state
         name: value
         for name, value in sorted(vars(optimizer).items())
@@ -391,12 +341,14 @@ def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
 
 
 def _describe_deployments(objective: Objective) -> dict[str, Any]:
-    """Return what identifies an objective over deployments, without options that do not change its values."""
-    city, space = objective.city, objective.space
+    """Return plain values that identify an objective over deployments: all that its values depend on."""
+    city, space, metric = objective.city, objective.space, objective.metric
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
-    lists = _metric_arguments(objective.metric)
+    # arguments of the metric, or of each part of a weighted one, such as a threshold or targets by atom
+    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
+    lists = [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
@@ -410,14 +362,8 @@ def _describe_deployments(objective: Objective) -> dict[str, Any]:
     }
 
 
-def _metric_arguments(metric: Any) -> list[list[Any]]:
-    """Return the arguments of a metric, or of each part of a weighted one, such as a threshold or targets by atom."""
-    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
-    return [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
-
-
 def _describe_box(objective: BoxObjective) -> dict[str, Any]:
-    """Return what identifies an objective on a box: name of the function or its type, noise, sense and inputs."""
+    """Return plain values that identify an objective on a box: name of the function, noise, sense and inputs."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
@@ -441,7 +387,7 @@ def resolve_method(
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
     kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
     methods = METHODS_BY_BASE[kind]
-    method = DEFAULTS[kind] if method is None else method
+    method = DEFAULT_METHODS[kind] if method is None else method
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"  # an optimizer that knows more is another one
     elif isinstance(method, str):
@@ -457,21 +403,25 @@ def resolve_method(
 
 
 def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None:
-    """Raise if the optimizer, or else the objective, has another sense than the run."""
+    """Raise if ``method`` is an optimizer of another sense, or else ``objective`` has another sense."""
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
-    if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
+    if own is not None and _validate.choice(own, "sense", tuple(FUNCTION_BY_SENSE)) != sense:
         who = "`objective`" if known is objective else "`method`"
-        raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
+        right, wrong = FUNCTION_BY_SENSE[own], FUNCTION_BY_SENSE[sense]
+        raise InputError(f"{who} has the `sense` {own!r}: use `{right}`, not `{wrong}`.")
 
 
 def build_objective(
-    sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions
+    sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
 ) -> Objective | BoxObjective:
-    """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
+    """Return the objective that a search evaluates, of the given sense; raise if arguments contradict each other.
+
+    ``box`` holds the arguments of `minimize` that apply to boxes only, None if omitted.
+    """
     if isinstance(method, str) and not isinstance(objective, Objective):
-        return box_objective(objective, **box._asdict(), sense=sense)
-    given = [name for name, value in box._asdict().items() if value is not None]
+        return to_box_objective(objective, **box, sense=sense)
+    given = [name for name, value in box.items() if value is not None]
     if given:
         why = "does not apply to an Objective, which has its own set of deployments and knows whether it is noisy"
         why = why if isinstance(method, str) else "is already set in the optimizer given as `method`"

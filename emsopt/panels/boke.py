@@ -16,7 +16,7 @@ from ..optimizers import BOKEPlus
 from ..optimizers.boxes.boke import (
     BANDWIDTH_RULES,
     DELTA,
-    EXPLORING,
+    EXPLORING_SHARE,
     NOISE_SD,
     SCALE,
     exploration,
@@ -198,7 +198,7 @@ def _figures(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
         "true maximum": _point(f.best_x, f.best_value),
         "next": ", ".join(f"{x:.4f}" for x in proposal),
     }
-    caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING}."
+    caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING_SHARE}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 

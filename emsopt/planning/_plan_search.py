@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 
 from ..city import travel
 from ..errors import _validate
-from ..optimizers.deployments.swaps import affordable
+from ..optimizers.deployments.swaps import enumeration_limit
 from .sweeps import search_again
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def can_enumerate(objectives: list[Objective]) -> bool:
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
-    each = affordable(objectives[0]) / len(objectives)
+    each = enumeration_limit(objectives[0]) / len(objectives)
     return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
 
 

@@ -13,7 +13,7 @@ from ..evaluators.by_name import evaluate
 from ..evaluators.evaluation import LATE_MIN
 from ..evaluators.median import p_median
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import affordable, best_deployment, local_search
+from ..optimizers.deployments.swaps import best_deployment, enumeration_limit, local_search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def sweep(
         for done, city in enumerate(cities.values(), 1):
             objective = Objective(city, units, evaluator, metric, **options)
             space = objective.space
-            if space.count * len(cities) <= affordable(objective):
+            if space.count * len(cities) <= enumeration_limit(objective):
                 run = best_deployment(objective, rng=0)
             else:
                 run = search_again(objective, before, rng=0)

@@ -1,6 +1,6 @@
 """`Box`: the domain of a function, with real, whole-number and categorical inputs.
 
-Methods work on the unit cube, on which inputs are scaled and encoded:
+Methods work on the unit cube, to which inputs are scaled and on which they are encoded:
 
 - A real input is scaled linearly from its bounds to [0, 1], with ``log=True`` its logarithm.
 - For a whole-number input with n values, [0, 1] is divided into n parts, one per value, without ``log`` equal ones.
@@ -9,8 +9,7 @@ Methods work on the unit cube, on which inputs are scaled and encoded:
   cube, of which that of the choice is 1 and the others are 0, so that all choices are equally far apart; a point of the
   cube stands for the choice with the largest coordinate.
 
-Points are arrays of numbers, with the index of the choice for a categorical input; `Box.named` converts them to values
-by name.
+Points are arrays of numbers, with the index of the choice for a categorical input.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,23 +23,17 @@ import numpy as np
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, Rng
 
-ROUNDING = 1e-9
-"""Tolerance for points outside the box, relative to its width; such points are moved to the border."""
-WHOLE_TOLERANCE = 1e-6
-"""Tolerance for whole numbers; such points are rounded."""
-POINT_TOLERANCE = 1e-6
-"""Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
-TRIES = 10_000
-"""Number of random points drawn to find one that the constraints allow."""
-MOST_LISTED = 100_000
-"""Largest number of points of a box that are listed to count those that the constraints allow."""
-WALK_STEPS = (20, 10)
-"""Steps of a random walk: the first number, plus the second for each input."""
+ROUNDING = 1e-9  # tolerance for points outside the box, relative to its width; such points are moved to the border
+WHOLE_TOLERANCE = 1e-6  # tolerance for whole numbers; such points are rounded
+POINT_TOLERANCE = 1e-6  # differences in every input, in widths of the box, up to which two points count as equal
+TRIES = 10_000  # random points drawn to find one that the constraints allow
+MOST_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
+WALK_STEPS = (20, 10)  # steps of a random walk: the first number, plus the second for each input
 
 
 @dataclass(frozen=True)
 class Real:
-    """Real input from ``low`` to ``high``; with ``log=True``, methods search its logarithm.
+    """Real input from ``low`` to ``high``; with ``log=True``, methods search on a logarithmic scale.
 
     Examples
     --------
@@ -57,7 +50,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Integer(Real):
-    """Whole-number input from ``low`` to ``high``, both included; with ``log=True``, methods search its logarithm.
+    """Whole-number input from ``low`` to ``high``, both included; ``log`` is as in `Real`.
 
     Examples
     --------
@@ -65,8 +58,6 @@ class Integer(Real):
     array([1.])
     """
 
-    low: int
-    high: int
     whole: ClassVar[bool] = True
 
 
@@ -79,11 +70,12 @@ class Categorical:
     Examples
     --------
     >>> box = Box({"solver": Categorical(["adam", "sgd"])})
-    >>> box.named(box.from_unit([0.9]))
+    >>> box.to_dict(box.from_unit([0.9]))
     {'solver': 'sgd'}
     """
 
     choices: Sequence[Any]
+    low: ClassVar[int] = 0
     log: ClassVar[bool] = False
     whole: ClassVar[bool] = True
 
@@ -100,11 +92,6 @@ class Categorical:
         object.__setattr__(self, "choices", choices)  # a frozen dataclass refuses assignment
 
     @property
-    def low(self) -> int:
-        """Index of the first choice, 0."""
-        return 0
-
-    @property
     def high(self) -> int:
         """Index of the last choice."""
         return len(self.choices) - 1
@@ -116,9 +103,9 @@ Bounds: TypeAlias = ArrayLike | Sequence[Any] | Mapping[str, Any]
 
 
 def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input]]:
-    """Return the names, the bounds, (d, 2), and the inputs of a box; an array has neither names nor inputs."""
+    """Return names, lowest and highest values, (d, 2), and inputs of ``bounds``; if it is an array, only the values."""
     if hasattr(bounds, "lb"):  # scipy.optimize.Bounds, without importing scipy
-        return (), _rows_of_scipy(bounds), []
+        return (), _read_scipy_bounds(bounds), []
     names: tuple[str, ...] = ()
     if isinstance(bounds, Mapping):
         names = _validate.names(list(bounds), "bounds", len(bounds), "x")
@@ -126,12 +113,12 @@ def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input]]:
     elif not (isinstance(bounds, (list, tuple)) and any(isinstance(one, Input) for one in bounds)):
         return (), bounds, []
     wheres = map(repr, names) if names else (f"input {k}" for k in range(len(bounds)))
-    inputs = [_input(one, where) for one, where in zip(bounds, wheres, strict=True)]
+    inputs = [_read_input(one, where) for one, where in zip(bounds, wheres, strict=True)]
     return names, [(one.low, one.high) for one in inputs], inputs
 
 
-def _rows_of_scipy(bounds: Any) -> FloatArray:
-    """Return the lowest and highest values, (d, 2), of scipy's Bounds."""
+def _read_scipy_bounds(bounds: Any) -> FloatArray:
+    """Return the lowest and highest values, (d, 2), of an instance of `scipy.optimize.Bounds`."""
     low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
     if len(low) == 1:  # it would broadcast to any number of inputs
         pair = f"{low[0]:g}, {high[0]:g}"
@@ -142,8 +129,8 @@ def _rows_of_scipy(bounds: Any) -> FloatArray:
     return np.column_stack([low, high])
 
 
-def _input(one: Any, where: str) -> Input:
-    """Return one entry of ``bounds`` as an input: a pair (low, high) as a `Real`; ``where`` is its name in messages."""
+def _read_input(one: Any, where: str) -> Input:
+    """Return an entry of ``bounds`` as an input, a pair (low, high) as a `Real`; ``where`` is its name in messages."""
     if isinstance(one, Input):
         return one
     pair = tuple(one) if np.iterable(one) and not isinstance(one, str) else ()
@@ -155,13 +142,6 @@ def _input(one: Any, where: str) -> Input:
     return Real(*pair)
 
 
-def _axes(one: Input, low: float, high: float) -> int:
-    """Return the number of coordinates of an input on the unit cube."""
-    if low == high:
-        return 0
-    return len(one.choices) if len(one.choices) > 2 else 1  # two choices need one axis
-
-
 class Box:
     """Set of the points within bounds and constraints; inputs may be whole numbers or choices.
 
@@ -171,45 +151,33 @@ class Box:
         Lowest and highest value of each input; if they are equal, the input is fixed. In a sequence, an input is a pair
         (low, high), a `Real` or an `Integer`; in a dict from name to input also a `Categorical`.
     constraints : callable, optional
-        Takes a point like the function (see `emsopt.minimize`) and returns whether it is allowed: True or False.
+        Takes a point, in the form that the user's function takes, and returns whether it is allowed: True or False.
 
     Attributes
     ----------
-    names : tuple of str
-        Names of the inputs; empty if ``bounds`` is not a dict.
-    inputs : tuple of Real, Integer or Categorical
+    names, inputs : tuple of str, tuple of Real, Integer or Categorical
+        Names of the inputs, empty if ``bounds`` is not a dict, and the inputs.
     bounds : ndarray, shape (d, 2)
         For a categorical input, the first and the last index of its choices.
     integers : tuple of int
         Indices of the whole-number inputs.
-    dimension, coordinates : int
-        Number of inputs d, and of coordinates of the unit cube.
-    sizes : list of int
-        Number of coordinates of each input.
-
-    Examples
-    --------
-    >>> box = Box([(0.0, 1.0), Integer(1, 3)])
-    >>> box.from_unit([0.25, 0.99])
-    array([0.25, 3.  ])
-    >>> box = Box({"rate": Real(1, 100, log=True), "solver": Categorical(["adam", "lbfgs", "sgd"])})
-    >>> box.named(box.from_unit([1.0, 0.2, 0.9, 0.3]))
-    {'rate': 100.0, 'solver': 'lbfgs'}
+    dimension, coordinates, sizes : int, int, list of int
+        Number of inputs d, number of coordinates of the unit cube, and that of each input.
     """
 
     def __init__(self, bounds: Bounds, constraints: Callable[..., object] | None = None) -> None:
         self.names, rows, inputs = read_bounds(bounds)
         self.bounds = _validate.real_array(rows, "bounds", (None, 2))
         self.dimension = len(self.bounds)
-        pairs: list[tuple[float, float]] = self.bounds.tolist()
-        self.inputs: tuple[Input, ...] = tuple(inputs or (Real(*pair) for pair in pairs))
+        self.inputs: tuple[Input, ...] = tuple(inputs or (Real(*pair) for pair in self.bounds.tolist()))
         self._check_inputs()
         self.integers = tuple(k for k, one in enumerate(self.inputs) if one.whole and not one.choices)
         if constraints is not None and not callable(constraints):
             raise InputError(f"`constraints` must be a function that returns True or False; got {constraints!r}.")
         self.constraints = constraints
         self._whole, self._log = (np.array([getattr(one, key) for one in self.inputs]) for key in ("whole", "log"))
-        self.sizes = [_axes(one, *pair) for one, pair in zip(self.inputs, pairs, strict=True)]
+        # a fixed input has no coordinate, and two choices share one
+        self.sizes = [len(one.choices) if len(one.choices) > 2 else int(one.low < one.high) for one in self.inputs]
         self.coordinates = sum(self.sizes)
         if not self.coordinates:
             raise InputError("`bounds` fix all inputs: at least one input needs low < high, or two choices.")
@@ -238,24 +206,25 @@ class Box:
 
     @cached_property
     def count(self) -> float:
-        """Number of allowed points, infinite with real inputs. Above ``MOST_LISTED``, constraints are ignored."""
+        """Number of allowed points, infinite with real inputs; above ``MOST_LISTED``, constraints are ignored."""
         if not (self._whole | (np.array(self.sizes) == 0)).all():
             return np.inf
-        count = prod(self._counts)
+        count = prod(self._numbers_of_values)
         return count if self.constraints is None or count > MOST_LISTED else len(self.listing())
 
     @property
-    def _counts(self) -> list[int]:
+    def _numbers_of_values(self) -> list[int]:
+        """Number of values of each input, if all are whole numbers."""
         return [int(high - low) + 1 for low, high in self.bounds.tolist()]
 
     def listing(self) -> FloatArray:
-        """Return all allowed points, shape (K, d). `count` must be finite."""
-        places = np.unravel_index(np.arange(prod(self._counts)), self._counts)
-        points: FloatArray = self.bounds[:, 0] + np.column_stack(places)
+        """Return all allowed points, shape (K, d); no input may be real, so that `count` is finite."""
+        numbers = self._numbers_of_values
+        points: FloatArray = self.bounds[:, 0] + np.column_stack(np.unravel_index(np.arange(prod(numbers)), numbers))
         return points if self.constraints is None else points[[self.allows(x) for x in points]]
 
-    def named(self, x: ArrayLike) -> dict[str, Any]:
-        """Return the values of a point by the names of its inputs: floats, whole numbers and choices."""
+    def to_dict(self, x: ArrayLike) -> dict[str, Any]:
+        """Return a point, (d,), as a dict from the names of the inputs to floats, whole numbers and choices."""
         values = zip(self.names, self.inputs, np.asarray(x).tolist(), strict=True)
         return {
             name: one.choices[int(value)] if one.choices else int(value) if one.whole else value
@@ -263,21 +232,21 @@ class Box:
         }
 
     def presented(self, x: FloatArray) -> Any:
-        """Return a canonical point as users get it: a dict by name if the inputs have names, else the array itself."""
-        return self.named(x) if self.names else x
+        """Return a canonical point, (d,), as users get it: as a dict if the inputs have names, else as the array."""
+        return self.to_dict(x) if self.names else x
 
     def call(self, function: Callable[..., Any], x: FloatArray) -> Any:
-        """Call a user's function at a point: with keyword arguments if the inputs have names, else with the array."""
+        """Call a function at a point, (d,): with keyword arguments if the inputs have names, else with the array."""
         if not self.names:
             return function(x)
         try:  # a signature without these names raises TypeError
-            return function(**self.named(x))
+            return function(**self.to_dict(x))
         except TypeError as error:
             error.add_note(f"Inputs that have names are passed as keyword arguments: {', '.join(self.names)}.")
             raise
 
     def allows(self, x: FloatArray) -> bool:
-        """Return whether the constraints allow a canonical point."""
+        """Return whether the constraints allow a canonical point, (d,)."""
         if self.constraints is None:
             return True
         allowed = self.call(self.constraints, x.copy())  # a copy, as the constraint may change its argument
@@ -289,11 +258,11 @@ class Box:
         return bool(allowed)
 
     def shown(self, x: FloatArray) -> str:
-        """Return a point as text for a message."""
-        return _validate.quote(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
+        """Return a point, (d,), as text for a message."""
+        return _validate.quote(self.to_dict(x) if self.names else np.asarray(x).tolist(), most=200)
 
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
-        """Return a point as an array, shape (d,), with rounding errors removed; raise unless it is allowed."""
+        """Return a point, an array or a dict, as an array, (d,), without rounding errors; raise unless allowed."""
         if self.names and isinstance(x, Mapping):
             x = self._to_indices(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
@@ -319,7 +288,7 @@ class Box:
         return values
 
     def clip_inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
-        """Return points, (..., d), clipped to the bounds and whole numbers rounded; raise if one is clearly outside."""
+        """Clip points, (..., d), to the bounds and round whole numbers; raise if a point is outside beyond rounding."""
         low, high = self.bounds.T
         slack = ROUNDING * np.where(high > low, high - low, np.abs(high))  # a fixed input has no width
         outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
@@ -331,33 +300,34 @@ class Box:
         return self._round(np.clip(points, low, high))
 
     def sample(self, *, rng: Rng = None) -> FloatArray:
-        """Draw a point, (d,), uniformly from the allowed points of the box (log-uniformly in inputs with ``log``)."""
+        """Draw an allowed point, (d,), uniformly, or log-uniformly in inputs with ``log``."""
         rng = _validate.generator(rng)
         x = self.try_sample(rng)
         if x is None:
+            such = self.shown(self._from_relative(rng.random(self.dimension)))
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {self.shown(self._scale(rng.random(self.dimension)))}. Check the constraints, narrow "
-                "the bounds, or pass a feasible point as `x0` (with ask and tell, by `enqueue`)."
+                f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "
+                "(with ask and tell, by `enqueue`)."
             )
         return x
 
     def try_sample(self, rng: np.random.Generator) -> FloatArray | None:
-        """Draw a point, (d,), as `sample` does; return None if the constraints allow none of ``TRIES`` points."""
+        """Draw an allowed point, (d,), as `sample` does; return None if none of ``TRIES`` random points is allowed."""
         for _ in range(TRIES):
-            x = self._scale(rng.random(self.dimension))
+            x = self._from_relative(rng.random(self.dimension))
             if self.allows(x):
                 return x  # rejection keeps the draw uniform
         return None
 
     def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
-        """Draw an allowed point, (d,), by a random walk (hit-and-run, Smith 1984) from one of the ``known`` ones.
+        """Draw an allowed point, (d,), by a random walk (hit-and-run, Smith 1984) from one of ``known``, (n, d).
 
         A step draws a direction, in all inputs or in one, and then points on the line through the current point until
         one is allowed. Each refused point becomes the end of the line on its side (Neal 2003).
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
-        share = self._relative_positions(x)
+        share = self._to_relative(x)
         for step in range(WALK_STEPS[0] + WALK_STEPS[1] * d):
             direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -367,7 +337,7 @@ class Box:
             while high - low > POINT_TOLERANCE:  # a shorter line is the point itself, and the step is given up
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
-                if self.allows(there := self._scale(moved)):
+                if self.allows(there := self._from_relative(moved)):
                     x, share = there, moved
                     break
                 low, high = (at, high) if at < 0 else (low, at)  # shrink towards x, at 0
@@ -382,16 +352,16 @@ class Box:
         `sample`.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
-        points = self._scale((cells + rng.random((n, self.dimension))) / n)
+        points = self._from_relative((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:
             return points
         draw = draw or partial(self.sample, rng=rng)
         return np.reshape([x if self.allows(x) else draw() for x in points], (n, self.dimension))
 
     def to_unit(self, x: ArrayLike) -> FloatArray:
-        """Encode points, (..., d), on the unit cube, (..., coordinates); whole numbers in the middle of their part."""
+        """Encode points, (..., d), on the unit cube, (..., coordinates): whole numbers in the middle of their part."""
         x = np.array(x, dtype=float)
-        unit = self._relative_positions(x)
+        unit = self._to_relative(x)
         if set(self.sizes) == {1}:  # the usual case, without the detour by parts
             return unit
         hot = [
@@ -404,25 +374,26 @@ class Box:
         """Decode points of the unit cube, shape (..., coordinates), to the nearest points of the box, (..., d)."""
         unit = np.asarray(unit, dtype=float)
         if set(self.sizes) == {1}:
-            return self._scale(unit)
+            return self._from_relative(unit)
         parts = np.split(unit, np.cumsum(self.sizes)[:-1], axis=-1)
         share = np.full((*unit.shape[:-1], self.dimension), 0.5)  # of fixed inputs, which have no coordinate
         for k, (part, n) in enumerate(zip(parts, self.sizes, strict=True)):
             if n:
                 share[..., k] = part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n
-        return self._scale(share)
+        return self._from_relative(share)
 
-    def _relative_positions(self, x: FloatArray) -> FloatArray:
-        """Return the relative positions, in [0, 1], of points, (..., d), in the ranges of the inputs."""
+    def _to_relative(self, x: FloatArray) -> FloatArray:
+        """Return the relative positions, in [0, 1], of points, (..., d), in the ranges of the inputs: (..., d)."""
         x = x.copy()
         x[..., self._log] = np.log(x[..., self._log])
         return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
-    def _scale(self, share: FloatArray) -> FloatArray:
-        """Return points, (..., d), at relative positions, in [0, 1], in the ranges of the inputs."""
+    def _from_relative(self, share: FloatArray) -> FloatArray:
+        """Return the points, (..., d), whose relative positions in the ranges of the inputs are ``share``, (..., d)."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])
         return np.clip(self._round(x), *self.bounds.T)  # exp(log(high)) may exceed high
 
     def _round(self, x: FloatArray) -> FloatArray:
+        """Round the whole-number inputs of points, (..., d)."""
         return np.where(self._whole, np.rint(x), x)

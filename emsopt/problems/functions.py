@@ -1,15 +1,5 @@
 """Standard test functions on their usual boxes. All are minimised, except `decaying_wave`.
 
-``decaying_wave``    1 input, a decaying oscillation; example from the BOKE paper; maximised
-``forrester``        1 input, one local minimum besides the global one
-``goldstein_price``  2 inputs, values from 3 to 10^6
-``six_hump_camel``   2 inputs, six minima, two of them global
-``hartmann3/6``      3 and 6 inputs, four minima each
-``rosenbrock4``      4 inputs, a curved valley
-``sphere6``          6 inputs, a bowl
-``ackley6``          6 inputs, a narrow hole in a rippled plain
-``levy6``            6 inputs, ripples along every axis
-
 Sphere and Ackley have their minimum at the centre of the box, which favours methods that start there.
 
 References
@@ -122,7 +112,7 @@ def _problem_factory(
     what: str,
     sense: str = "min",
 ) -> Callable[..., Problem]:
-    """Return a function that makes this problem, with a docstring from ``DOC``; ``what`` describes it there."""
+    """Return a function that returns a test problem; ``what`` describes the problem in its docstring, see ``DOC``."""
 
     def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
         return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)

@@ -47,9 +47,8 @@ BEST = {
     "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
     "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
 }
-"""Sense, best known value and a point that attains it, by output. Consumption and range are best where the head does
-not turn, whatever the inputs that only affect its rotation. The points for range and speed keep a small distance from
-the discontinuity next to the optimum, because of rounding errors; this changes the value by less than 1e-6."""
+"""Sense, best known value and a point that attains it, by output. The points for range and speed keep a small distance
+from the discontinuity next to the optimum, because of rounding errors; this changes the value by less than 1e-6."""
 
 
 def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
@@ -68,18 +67,17 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.sprinkler("range")
+    >>> sprinkler("range")
     <Problem sprinkler range: 8 inputs, max 8.33576>
     """
     column = list(BEST).index(_validate.choice(output, "output", tuple(BEST)))
-    function = partial(_output, column)  # which can be pickled, unlike a lambda
+    function = partial(_compute_output, column)  # which can be pickled, unlike a lambda
     return Problem(f"sprinkler {output}", function, BOUNDS, *BEST[output], noise_sd, rng, VARIABLES)
 
 
 @njit(cache=True, nogil=True)
-def _output(column: int, points: FloatArray) -> FloatArray:
-    """Return consumption (l/min), range (m) or speed (1/s) at each point; ``column`` is its position in `BEST`."""
+def _compute_output(column: int, points: FloatArray) -> FloatArray:
+    """Return consumption (l/min), range (m) or speed (1/s), (n,), for ``column`` 0, 1 or 2, at points, (n, 8)."""
     result = np.empty(len(points))
     for k in range(len(points)):
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
@@ -93,7 +91,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
 def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second, and the jet's speed over ground and relative to the nozzle (m/s); pressure in Pa."""
+    """Return turns per second, and speeds of the jet (m/s) over ground and to the nozzle; SI units, but hose in mm."""
     # an empirical law for a hose in mm and flows in l/min, hence 60 000²
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
@@ -136,7 +134,7 @@ def _rotation(
 
 @njit(cache=True, nogil=True)
 def _flight(speed: float, angle: float, area: float) -> float:
-    """Return the distance (m) flown by a drop, as wide as a nozzle of ``area``, that leaves it 1 mm above ground."""
+    """Return the range (m) of a drop with initial speed (m/s) and angle (rad), as wide as a nozzle of area (m²)."""
     diameter = sqrt(4 * area / pi)
     mass = WATER * pi * diameter**3 / 6
     x, height = 0.0, 0.001

@@ -13,7 +13,7 @@ from .box import Box, Integer
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A function to optimise; call it with one point or with one point per row.
+    """A function to optimise, with its bounds and best known value; call it with one point or with one per row.
 
     Attributes
     ----------
@@ -26,15 +26,13 @@ class Problem:
         Whether the function is to be minimised (`emsopt.minimize`) or maximised (`emsopt.maximize`).
     best_value, best_x : float or None, ndarray of shape (d,) or None
         Best known noise-free value, and a point that attains it; None if unknown.
-    noise_sd : float
-        Standard deviation of the Gaussian noise on each value.
-    rng : Generator
-        Source of randomness for the noise, one draw per value.
+    noise_sd, rng : float, Generator
+        Standard deviation of the Gaussian noise on each value, and source of its randomness, one draw per value.
     variables : tuple of str
         Names of the inputs. Default: "x1", "x2" ...
     integers : tuple of int
-        Indices of the inputs that are whole numbers, in addition to each `Integer` among ``bounds``. They are rounded
-        before evaluation.
+        Indices of whole-number inputs, in addition to each `Integer` among ``bounds``. They are rounded before
+        evaluation.
     space : Box
         The points within the bounds.
 
@@ -106,15 +104,10 @@ class Problem:
         return float(values[0]) if points.ndim == 1 else values
 
     def on_unit_cube(self) -> "Problem":
-        """Return the problem as maximisation on the unit cube, as `ControlProblem` requires.
+        """Return the problem as one of maximisation on the unit cube, as `ControlProblem` requires.
 
         If the problem is a minimisation, the sign of its values is reversed. Noise is kept, and whole-number inputs are
         still rounded; unlike in `Box.to_unit`, the lowest whole number is at 0 and the highest at 1.
-
-        Examples
-        --------
-        >>> Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180]).on_unit_cube()
-        <Problem oven: 1 inputs, max 0>
         """
         low, width = self.bounds[:, 0], np.ptp(self.bounds, axis=1)
         sign = 1.0 if self.sense == "max" else -1.0

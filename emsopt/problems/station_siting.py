@@ -1,11 +1,10 @@
 r"""Siting of stations in the plane: the inputs are coordinates, not a choice from a list of sites.
 
 Each station has two inputs: longitude and latitude, or kilometres east and north. The domain is the bounding box of the
-city's atoms, repeated for each station. The value is the mean response of the
-hypercube model, exact up to 12 stations, with one unit at each station. Travel times are a line in the straight-line
-distance, fitted to the city's table, and therefore ignore local features such as rivers and motorways. The turnout time
-of every station is the average over the city's listed sites, and the service time of every call is
-`City.mean_service_time`.
+city's atoms, repeated for each station. The value is the mean response of the hypercube model, exact up to 12 stations,
+with one unit at each station. Travel times are a line in the straight-line distance, fitted to the city's table, and
+therefore ignore local features such as rivers and motorways. The turnout time of every station is the average over the
+city's listed sites, and the service time of every call is `City.mean_service_time`.
 
 Limits. Stations may be placed anywhere, even in a lake. Stations are interchangeable, which gives every optimum p!
 copies. Where the nearest station of an atom changes, the order in which units respond changes and the value jumps
@@ -30,10 +29,10 @@ TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 def siting(city: City, stations: int) -> Problem:
-    """Return the siting of a city's stations as a minimisation problem with 2 p inputs.
+    """Return the siting of p stations, with one unit each, as the problem of minimising the mean response (min).
 
-    The city must have ``atom_locations`` and ``site_locations``; p is the number of ``stations``, with one unit each.
-    Inputs are "lon1", "lat1", "lon2" ... or "x1", "y1" ..., and there is no ``best_value``.
+    The city must have ``atom_locations`` and ``site_locations``. Inputs are "lon1", "lat1", "lon2" ... or "x1", "y1"
+    ..., and there is no ``best_value``.
 
     Examples
     --------
@@ -57,35 +56,27 @@ def siting(city: City, stations: int) -> Problem:
 
 
 def sited_city(city: City, x: ArrayLike) -> City:
-    """Return the city with its listed sites replaced by stations at the given locations.
+    """Return the city with p stations as its sites, whose locations are a point of `siting`, shape (2 p,).
 
-    ``x``, shape (2 p,) or (p, 2), is a point of `siting`. The p sites are named "station 1" and so on; with one unit at
-    every site, `emsopt.evaluators.evaluate` yields the value of `siting`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> sited_city(eo.datasets.grid_city(rng=0), [2.5, 5.0, 7.5, 5.0]).site_names
-    ('station 1', 'station 2')
+    They are named "station 1" and so on; with one unit at each, `emsopt.evaluators.evaluate` yields the value of
+    `siting`.
     """
     stations = _validate.real_array(x, "x", (None,))
     if len(stations) == 0 or len(stations) % 2:
         raise InputError(f"`x` must hold two coordinates per station; got {len(stations)} numbers.")
-    stations = stations.reshape(-1, 2)
-    return _replace_sites(city, stations, fitted_travel_time(city)).replace(
-        atom_shapes=city.atom_shapes  # dropped before, and unchanged
-    )
+    there = _replace_sites(city, stations.reshape(-1, 2), fitted_travel_time(city))
+    return there.replace(atom_shapes=city.atom_shapes)  # dropped before, and unchanged
 
 
 def fitted_travel_time(city: City) -> TravelTime:
-    """Return a linear function, but at least 0, fitted to travel times (min) against straight-line distances (km)."""
+    """Return a linear function, at least 0, fitted to the city's travel times (min) by straight-line distance (km)."""
     km = _straight_km(city, _locations(city, "site_locations"))
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)  # a fitted intercept may be negative
 
 
 def _replace_sites(city: City, stations: FloatArray, law: TravelTime) -> City:
-    """Return the city with stations, (p, 2), as sites. Outlines are dropped, because checking them takes long."""
+    """Return the city with stations at locations, (p, 2), as its sites; outlines of atoms are dropped."""
     p = len(stations)
     return city.replace(
         travel_times=law(_straight_km(city, stations)),
@@ -96,7 +87,7 @@ def _replace_sites(city: City, stations: FloatArray, law: TravelTime) -> City:
         preference=None,  # was one of the listed sites
         site_names=tuple(f"station {k}" for k in range(1, p + 1)),
         site_locations=stations,
-        atom_shapes=None,
+        atom_shapes=None,  # checking them takes long
     )
 
 
@@ -107,7 +98,7 @@ def _straight_km(city: City, places: FloatArray) -> FloatArray:
 
 
 def _locations(city: City, name: str) -> FloatArray:
-    """Return the locations of the city's atoms or sites, (n, 2); raise if it has none."""
+    """Return the attribute ``name`` of the city, locations of its atoms or sites, (n, 2); raise if it has none."""
     locations: FloatArray | None = getattr(check_city(city), name)
     if locations is None:
         raise InputError(f"`city` must have `{name}`, because siting computes distances from them.")

@@ -2,8 +2,8 @@
 
 The two tasks of Section 5.3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration": predicting
 the quality of wine and the value of Californian homes. The paper names the hyperparameters but not their ranges; the
-ranges used here are `RANGES`. Whole-number hyperparameters are rounded, as in the paper. The largest number of trees
-determines the cost of an evaluation and is kept small.
+ranges used here are `RANGES`, with few trees, whose number determines the cost of an evaluation. Whole-number
+hyperparameters are rounded, as in the paper.
 
 The models use a fixed sample of 2,000 of the 6,497 or 20,640 rows, and an evaluation takes about a second. The folds
 and the random seeds of the models are fixed: a point always has the same value, and is evaluated only once per session.
@@ -20,8 +20,7 @@ from ..errors._types import FloatArray
 from .problem import Problem
 
 SAMPLE_SIZE, SAMPLE_SEED, FOLDS = 2000, 0, 5
-TARGET_COLUMNS = {"wine": "quality", "california": "MedHouseVal"}
-"""Data sets by name, each with the column to predict."""
+TARGET_COLUMNS = {"wine": "quality", "california": "MedHouseVal"}  # column to predict, by name of a data set
 
 RANGES = {
     "forest": {
@@ -51,11 +50,10 @@ def forest_tuning(data: str = "wine") -> Problem:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.forest_tuning("wine")
+    >>> forest_tuning("wine")
     <Problem forest on wine: 5 inputs, max>
     """
-    return _problem("forest", data)
+    return _make_problem("forest", data)
 
 
 def xgboost_tuning(data: str = "wine") -> Problem:
@@ -65,16 +63,15 @@ def xgboost_tuning(data: str = "wine") -> Problem:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.xgboost_tuning("wine")
+    >>> xgboost_tuning("wine")
     <Problem xgboost on wine: 7 inputs, max>
     """
     if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
-    return _problem("xgboost", data)
+    return _make_problem("xgboost", data)
 
 
-def _problem(model: str, data: str) -> Problem:
+def _make_problem(model: str, data: str) -> Problem:
     """Return the problem of tuning a model, a key of ``RANGES``, on a data set, a key of ``TARGET_COLUMNS``."""
     _validate.choice(data, "data", tuple(TARGET_COLUMNS))
     names = tuple(RANGES[model])
@@ -90,7 +87,7 @@ def _problem(model: str, data: str) -> Problem:
 
 @cache
 def _score(model: str, values: tuple[float, ...], data: str) -> float:
-    """Return the mean R² over the folds; cached, because all methods of a study start from the same points."""
+    """Return the mean R² of a model over the folds of a data set, for values of the hyperparameters in ``RANGES``."""
     from sklearn.model_selection import KFold, cross_val_score  # slow to import, and needed only for an evaluation
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
@@ -109,17 +106,9 @@ def _score(model: str, values: tuple[float, ...], data: str) -> float:
 
 @cache
 def _rows(data: str) -> tuple[FloatArray, FloatArray]:
-    """Return the inputs, (2000, k), and the target of the fixed sample of a data set."""
-    X, y = _table(data)
-    import pandas as pd
-
-    kept = pd.RangeIndex(len(y)).to_series().sample(SAMPLE_SIZE, random_state=SAMPLE_SEED).to_numpy()
-    return X[kept], y[kept]
-
-
-def _table(data: str) -> tuple[FloatArray, FloatArray]:
-    """Return the inputs, (n, k), and the target of all rows of a data set."""
+    """Return the inputs, (2000, k), and the target, (2000,), of the fixed sample of a data set."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))
-    return table.drop(columns=TARGET_COLUMNS[data]).to_numpy(), table[TARGET_COLUMNS[data]].to_numpy(dtype=float)
+    table, target = table.sample(SAMPLE_SIZE, random_state=SAMPLE_SEED), TARGET_COLUMNS[data]
+    return table.drop(columns=target).to_numpy(), table[target].to_numpy(dtype=float)

@@ -13,9 +13,8 @@ k            ``kernel``        any scikit-learn kernel
 
 .. math:: Y \sim \mathcal N(m(X), s^2 (K + ν I))
 
-`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is
-profiled out, that is, replaced by its maximum-likelihood value. Each training step costs O(n³), which is practical
-for hundreds of points.
+`fit` maximises the marginal likelihood over the kernel's hyperparameters and ν with analytic gradients; s² is replaced
+by its maximum-likelihood value. Each training step costs O(n³), which is practical for hundreds of points.
 """
 
 from dataclasses import dataclass, replace
@@ -37,10 +36,11 @@ NOISE_RATIO_BOUNDS = (1e-6, 1.0)  # the lower bound keeps K + ν I invertible wh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianProcess:
-    """A Gaussian process conditioned on data; build it with `condition` or `fit`.
+    """Gaussian process conditioned on data; build it with `condition` or `fit`.
 
-    The ``residuals``, (n,), are the observed values minus the prior mean, ``factor`` is the lower Cholesky factor of
-    K + ν I, and ``coefficients`` are (K + ν I)⁻¹ residuals. The module's table explains the other attributes.
+    The ``residuals``, (n,), are the observed values minus the prior mean at the points X, (n, N), ``factor``, (n, n),
+    is the lower Cholesky factor of K + ν I, and ``coefficients``, (n,), are (K + ν I)⁻¹ times the residuals. The
+    module's table explains the other attributes.
     """
 
     kernel: "Kernel"
@@ -52,7 +52,7 @@ class GaussianProcess:
     coefficients: FloatArray
 
     def predict(self, X: ArrayLike, prior: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the noise-free function at points, (m, N), each (m,): (14) and (15).
+        """Return posterior mean and variance of the noise-free values, each (m,), at points, (m, N): (14) and (15).
 
         ``prior`` is the prior mean at the points, shape (m,) or a number.
         """
@@ -63,9 +63,9 @@ class GaussianProcess:
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
     def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return mean and variance at points, (m,), and their gradients, (m, N), for a prior mean of 0.
+        """Return posterior mean and variance, (m,) each, and their gradients, (m, N) each, at points, (m, N).
 
-        The kernel needs a method ``with_slopes``, which that of deployments lacks.
+        The prior mean is 0. The kernel needs a method ``with_slopes``, which `DeploymentKernel` lacks.
         """
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
@@ -76,8 +76,8 @@ class GaussianProcess:
         # k(x, x) is constant, so only kᵀ(K + ν I)⁻¹k has a slope
         return mean, variance, mean_slopes, -2 * self.amplitude * contract(weights)
 
-    def appended(self, x: ArrayLike, y: float, prior: float = 0.0) -> "GaussianProcess":
-        """Return the process with one more observation y at x, (N,), and unchanged hyperparameters, in O(n²)."""
+    def with_observation(self, x: ArrayLike, y: float, prior: float = 0.0) -> "GaussianProcess":
+        """Return the process given one more observation y at x, (N,), with unchanged hyperparameters, in O(n²)."""
         x = np.atleast_2d(x)
         row = solve_triangular(self.factor, self.kernel(self.X, x)[:, 0], lower=True, check_finite=False)
         pivot = self.kernel.diag(x)[0] + self.noise_ratio - row @ row
@@ -92,7 +92,7 @@ class GaussianProcess:
         return _solve(self.factor, values)
 
     @property
-    def left_out(self) -> FloatArray:
+    def leave_one_out(self) -> FloatArray:
         """Prediction of each residual from all others, shape (n,): (5.12) of Rasmussen and Williams (2006)."""
         inverse_root = solve_triangular(self.factor, np.eye(len(self.residuals)), lower=True, check_finite=False)
         predicted: FloatArray = self.residuals - self.coefficients / (inverse_root**2).sum(axis=0)
@@ -120,7 +120,7 @@ def condition(
     noise_ratio: float = 1e-6,
     amplitude: float | None = None,
 ) -> GaussianProcess:
-    """Condition a Gaussian process on data; raise ConvergenceError if K + ν I is numerically singular.
+    """Return a Gaussian process conditioned on data; raise ConvergenceError if K + ν I is numerically singular.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def condition(
     >>> mean.round(2).tolist()
     [1.0]
     """
-    X, residuals = _data(X, y, prior)
+    X, residuals = _check_data(X, y, prior)
     try:
         factor = np.linalg.cholesky(kernel(X) + noise_ratio * np.eye(len(X)))
     except np.linalg.LinAlgError:
@@ -161,13 +161,12 @@ def fit(
     steps: int = 50,
     amplitude: float | None = None,
 ) -> GaussianProcess:
-    """Condition a Gaussian process on data, with hyperparameters of (locally) largest marginal likelihood.
+    """Return a Gaussian process conditioned on data, with hyperparameters of (locally) largest marginal likelihood.
 
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        The search starts from its hyperparameters and keeps to their bounds. For a warm start, pass that of the
-        previous fit.
+        The search starts from its hyperparameters and keeps to their bounds.
     X, y, prior, amplitude
         As in `condition`.
     noise_ratio, noise_ratio_bounds : float, pair of float
@@ -188,7 +187,7 @@ def fit(
     """
     from scipy.optimize import Bounds, minimize
 
-    X, residuals = _data(X, y, prior)
+    X, residuals = _check_data(X, y, prior)
     bounds = np.vstack([np.reshape(kernel.bounds, (-1, 2)), np.log(noise_ratio_bounds)])
     groups = _element_groups(kernel)
 
@@ -210,7 +209,7 @@ def fit(
 def _negative_log_likelihood(
     theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray, amplitude: float | None = None
 ) -> tuple[float, FloatArray]:
-    """Return the negative log marginal likelihood and its gradient; 1e25 and zero where K + ν I is singular."""
+    """Return the negative log marginal likelihood and its gradient by ``theta``; 1e25 and 0 if K + ν I is singular."""
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
     if hasattr(kernel, "with_gradient"):  # no array of shape (n, n, number of hyperparameters)
         K, contract = kernel.with_gradient(X)
@@ -233,8 +232,8 @@ def _negative_log_likelihood(
     return value, 0.5 * np.append(contract(S), noise_ratio * np.trace(S))  # by log ν, the chain rule gives ν tr(S)
 
 
-def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the points, (n, N), and the values minus the prior mean, (n,), checked."""
+def _check_data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the points, (n, N), and the values minus the prior mean, (n,); raise if shapes do not match."""
     points = np.asarray(X)
     if points.ndim != 2:
         raise InputError(f"`X` must have shape (n, N), one row per point; got shape {points.shape}.")
@@ -243,17 +242,17 @@ def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, Flo
 
 
 def _element_groups(kernel: "Kernel") -> list[slice]:
-    """Return the slice of ``theta`` of each hyperparameter that has several elements."""
+    """Return the slices of a kernel's ``theta`` that hold hyperparameters of several elements."""
     free = [h for h in kernel.hyperparameters if not h.fixed]
     ends = np.cumsum([h.n_elements for h in free])
     return [slice(end - h.n_elements, end) for h, end in zip(free, ends, strict=True) if h.n_elements > 1]
 
 
 def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:
-    """Return (K + ν I)⁻¹ times the values, from the lower Cholesky factor of K + ν I."""
+    """Return (K + ν I)⁻¹ times values, (n,) or (n, k), from the lower Cholesky factor of K + ν I, (n, n)."""
     return cho_solve((factor, True), values, check_finite=False)
 
 
 def _profile_amplitude(residuals: FloatArray, coefficients: FloatArray) -> float:
-    """Return the maximum-likelihood amplitude s², rᵀ(K + ν I)⁻¹ r / n for residuals r, but at least 1e-12."""
+    """Return the maximum-likelihood s², the product of residuals and coefficients, (n,), divided by n, or 1e-12."""
     return max(float(residuals @ coefficients) / len(residuals), 1e-12)

@@ -16,9 +16,8 @@ k_f          -                   Matérn 5/2 between contexts, one lengthscale p
 σ²           ``outputscale``     mean prior variance of an arm; (135) prints σ_f but means σ_f²
 ===========  ==================  =============================================================================
 
-The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the *mean* prior
-variance equal to 1. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern` computes rows, variances and draws
-when they are needed, on networks of any size. Lengths below 1 m count as 1 m, or one very short edge would dominate.
+Edges with few neighbours have a larger variance; the *mean* prior variance is 1. `graph_matern` returns all entries, 8
+E² bytes. `GraphMatern` computes rows, variances and draws when they are needed, on networks of any size.
 
 **Selected inversion** gives the diagonal of the inverse of a large sparse matrix. With P A Pᵀ = L D Lᵀ, the entries of
 Z = A⁻¹ on the pattern of L follow from its last column to its first (Takahashi, Fagan and Chen 1973),
@@ -55,10 +54,10 @@ ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matri
 
 
 def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
-    """Return B Bᵀ, the incidence Laplacian of the line graph, by (132) and (133) of the module's paper.
+    """Return B Bᵀ, the incidence Laplacian of the line graph, (E, E), by (132) and (133) of the module's paper.
 
-    ``lengths``, (E,), are those of the edges in metres, positive. ``connections``, (C, 2), has one row per legal turn:
-    the indices of the edges before and after it.
+    ``lengths``, (E,), are those of the edges (m). ``connections``, (C, 2), has one row per legal turn: the indices of
+    the edges before and after it.
 
     Examples
     --------
@@ -76,9 +75,9 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
 
 
 def graph_matern(laplacian: SparseMatrix) -> FloatArray:
-    """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to mean variance 1.
+    """Return the graph Matérn kernel between all edges, (E, E): (2ν/κ² I + laplacian)^(-ν), scaled to mean variance 1.
 
-    Equation (134) of the module's paper. The ``laplacian``, (E, E), is as returned by `incidence_laplacian`.
+    Equation (134) of the module's paper; the ``laplacian``, (E, E), is that of `incidence_laplacian`.
 
     Examples
     --------
@@ -101,10 +100,9 @@ def graph_matern(laplacian: SparseMatrix) -> FloatArray:
 
 
 class GraphMatern:
-    """The graph Matérn kernel of a road network without its dense matrix, with mean variance 1.
+    """The kernel of `graph_matern` without its dense matrix, from arguments of `incidence_laplacian`.
 
-    It equals ``graph_matern(incidence_laplacian(lengths, connections))``. With A = 2ν/κ² I + B Bᵀ, a row costs two
-    sparse solves, all variances a selected inversion (`_inverse_square_diagonal`), and a draw one solve.
+    With A = 2ν/κ² I + B Bᵀ, a row costs two sparse solves, all variances a selected inversion, and a draw one solve.
     """
 
     def __init__(self, lengths: ArrayLike, connections: ArrayLike) -> None:
@@ -130,7 +128,7 @@ class GraphMatern:
         return self._unscaled_variance / self._unscaled_variance.mean()
 
     def rows(self, edges: ArrayLike, others: IntArray | slice = slice(None)) -> FloatArray:
-        """Return the covariances of some edges, (k,), with all others or the given ones, (m,): shape (k, m)."""
+        """Return the covariances, (k, m), between edges, (k,), and others, (m,), by default all edges."""
         # arms at several hours share an edge, and a row is expensive
         unique, place = np.unique(np.asarray(edges, dtype=np.intp), return_inverse=True)
         columns = np.arange(self.n_edges)[others]
@@ -144,11 +142,7 @@ class GraphMatern:
         return found if np.array_equal(place, np.arange(len(unique))) else found[place]
 
     def within(self, edges: IntArray, halo: int = HALO) -> FloatArray:
-        """Return nearly exact covariances of k edges that lie together, shape (k, k).
-
-        The result is positive semi-definite, and its variances are exact. Edges more than ``halo`` turns away have no
-        influence.
-        """
+        """Return nearly exact covariances, (k, k), of edges, (k,), without edges more than ``halo`` turns away."""
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
         for _ in range(halo):
@@ -164,7 +158,7 @@ class GraphMatern:
         return (K + K.T) / 2
 
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Return independent draws of the Gaussian process with this kernel and mean 0, shape (E, count)."""
+        """Draw ``count`` independent functions of the Gaussian process with mean 0 and this kernel: (E, count)."""
         draws = self._factor.solve(np.asfortranarray(rng.standard_normal((self.n_edges, count))))
         return draws / np.sqrt(self._unscaled_variance.mean())
 
@@ -182,28 +176,25 @@ def _factorise(matrix: Any) -> SuperLU:
 
 
 def _inverse_square_diagonal(matrix: Any) -> FloatArray:
-    """Return the diagonal of matrix^-2, for a positive definite matrix with eigenvalues of at least ``SHIFT``.
-
-    It is minus the derivative of the diagonal of (matrix + s I)⁻¹ at s = 0. A tiny imaginary step s yields it from one
-    selected inversion, without cancellation.
-    """
+    """Return the diagonal, (E,), of matrix^-2, for a symmetric matrix with eigenvalues of at least ``SHIFT``."""
+    # minus the derivative of the diagonal of (matrix + s I)⁻¹ at s = 0, without cancellation by an imaginary step s
     step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
     inverse = _inverse_diagonal(matrix + sparse.diags_array(np.full(matrix.shape[0], step)))
     return -(inverse / step).real
 
 
 def _inverse_diagonal(matrix: Any) -> Any:
-    """Return the diagonal of the inverse of a symmetric sparse matrix, (E,), by selected inversion."""
+    """Return the diagonal, (E,), of the inverse of a symmetric sparse matrix, (E, E), by selected inversion."""
     factor = _factorise(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
-    inverse = _takahashi(L.indptr, L.indices, L.data, factor.U.diagonal())
+    inverse = _selected_inverse(L.indptr, L.indices, L.data, factor.U.diagonal())
     return inverse[factor.perm_c]
 
 
 @njit(cache=True, nogil=True)
-def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
-    """Return the diagonal of (L diag(D) Lᵀ)⁻¹, for L by columns, with sorted rows and a unit diagonal."""
+def _selected_inverse(starts, rows, L, D):  # type: ignore[no-untyped-def]
+    """Return the diagonal of (L diag(D) Lᵀ)⁻¹, (E,), for a sparse L by columns, with sorted rows and unit diagonal."""
     n = len(D)
     Z, place = np.empty_like(L), np.full(n, -1, np.int64)  # position of each row in column j, or -1
     sums = np.empty(n, L.dtype)
@@ -234,10 +225,10 @@ def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
 class ContextKernel:
     """Kernel outputscale · (share · k_G k_f + (1 - share) · k_f') between arms, each an edge at an hour.
 
-    This is the kernel k_G k_f + k_f' of the paper's navigation experiments. The paper specifies only the total variance
-    of the two terms; ``share`` splits it between them. ``contexts`` has shape (n, d), and arm a is edge a mod E.
-    ``make_graph`` returns the graph kernel of the edges, as an array (E, E) or a `GraphMatern`, and is called when it
-    is first needed. ``lengthscales`` are those of k_f and of k_f', each a number or of shape (d,).
+    This is the kernel k_G k_f + k_f' of the paper's navigation experiments, which specify only the total variance.
+    ``contexts`` has shape (n, d), and arm a is edge a mod E. ``make_graph`` returns the graph kernel of the edges, as
+    an array (E, E) or a `GraphMatern`, and is called when it is first needed. ``lengthscales`` are those of k_f and of
+    k_f', each a number or of shape (d,).
     """
 
     contexts: FloatArray
@@ -252,7 +243,7 @@ class ContextKernel:
         return self.make_graph()
 
     def covariance(self) -> FloatArray:
-        """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; not cached."""
+        """Return the covariances between all arms, (n, n), if the graph kernel is an array; they are not cached."""
         graph: Any = self.make_graph()  # not `self.graph`, which would keep a second matrix of this size
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)
@@ -263,11 +254,11 @@ class ContextKernel:
         return K
 
     def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
-        """Return the covariances of k arms at contexts, (k, d), with m others at theirs, (m, d): shape (k, m)."""
+        """Return the covariances, (k, m), between k arms at contexts, (k, d), and m others at theirs, (m, d)."""
         return self.combine_kernels(self._graph_kernel(arms, others), contexts, their_contexts)
 
     def combine_kernels(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
-        """Return the covariances between contexts, (k, d) and (m, d), whose graph kernel is given, shape (k, m)."""
+        """Return the covariances, (k, m), between contexts, (k, d) and (m, d), for given values of k_G, (k, m)."""
         product, alone = self._context_kernels(contexts, their_contexts)
         return self.outputscale * self.share * graph * product + self.outputscale * (1 - self.share) * alone
 
@@ -280,7 +271,7 @@ class ContextKernel:
     def slope(
         self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
     ) -> FloatArray:
-        """Return the gradient by ``contexts``, (k, d), of the sum of ``weights``, (k, m), times covariances."""
+        """Return the gradient, (k, d), by ``contexts`` of the sum of covariances, (k, m), times ``weights``."""
         total = np.zeros(contexts.shape)
         product: FloatArray | float = self.outputscale * self.share * self._graph_kernel(arms, others)
         for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):

@@ -18,10 +18,8 @@ y       ``y``                           (n,)    observations
 
 The half-Cauchy priors are mixtures of inverse gammas, and each sweep draws all variables from their conditionals (26)
 (Makalic and Schmidt 2016). If there are more coefficients than observations, they are drawn in O(n² D) (Bhattacharya,
-Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor.
-
-The results depend on the scale of the features and on the mean of y: call `standardize` first. There is no intercept;
-centring replaces it (which corresponds to a flat prior on it).
+Chakraborty and Mallick 2016), otherwise in O(n D² + D³) with a Cholesky factor. The results depend on the scale of the
+features and on the mean of y: call `standardize` first, whose centring replaces an intercept.
 
 Limits. With collinear features a chain moves slowly between equally good fits, and averages over a short chain can
 be far from the posterior means. log τ² mixes slowly, and the error of one long chain is easily underestimated. The
@@ -77,7 +75,7 @@ class Horseshoe:
 
 
 def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng: Rng = None) -> Horseshoe:
-    """Run some sweeps of the chain and return its last state, an approximate draw from the posterior.
+    """Run some sweeps of the Gibbs chain and return its last state, an approximate draw from the posterior.
 
     Parameters
     ----------
@@ -117,7 +115,7 @@ def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng
 
 
 def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Generator) -> FloatArray:
-    """Draw one value per scale from inverse gamma distributions with a common shape parameter."""
+    """Draw one value per scale, (D,) or a number, from inverse gamma distributions with a common shape parameter."""
     draws = rng.standard_exponential(np.shape(scale)) if shape == 1 else rng.standard_gamma(shape, np.shape(scale))
     return np.minimum(np.maximum(scale / np.maximum(draws, MIN_VARIANCE), MIN_VARIANCE), MAX_VARIANCE)
 
@@ -125,7 +123,7 @@ def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Gen
 def _draw_bhattacharya(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ; ``prior`` holds β_k² τ², shape (D,)."""
+    """Draw α, (D,), by Algorithm 1 of Bhattacharya et al. on the model divided by σ; ``prior`` holds β_k² τ², (D,)."""
     n, D = X.shape
     sigma, root = np.sqrt(noise_variance), np.sqrt(prior)
     scaled = X * root
@@ -143,20 +141,19 @@ def _draw_bhattacharya(
 def _draw_cholesky(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹), M = XᵀX + Σ*⁻¹, by the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½."""
-    D = X.shape[1]
+    """Draw α, (D,), from N(M⁻¹ Xᵀy, σ² M⁻¹), M = XᵀX + Σ*⁻¹, by a Cholesky factor; ``prior`` holds β_k² τ², (D,)."""
     root = np.sqrt(prior)
     scaled = X * root
-    gram = scaled.T @ scaled
-    gram[np.diag_indices(D)] += 1.0  # no eigenvalue is below 1, whatever the prior variances
+    gram = scaled.T @ scaled  # of Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½, which is well-conditioned
+    gram[np.diag_indices(X.shape[1])] += 1.0  # no eigenvalue is below 1, whatever the prior variances
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
     mean = solve_triangular(factor, scaled.T @ y, lower=True, check_finite=False)
-    z = mean + np.sqrt(noise_variance) * rng.standard_normal(D)
+    z = mean + np.sqrt(noise_variance) * rng.standard_normal(len(root))
     return root * solve_triangular(factor, z, lower=True, trans=1, check_finite=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Standardized:
+class StandardizedData:
     """Standardised features, (n, D), and observations, (n,), with the scales that they were divided by."""
 
     X: FloatArray
@@ -169,11 +166,10 @@ class Standardized:
         return self.scale * coef / self.feature_scales
 
 
-def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
+def standardize(X: ArrayLike, y: ArrayLike) -> StandardizedData:
     """Centre features, (n, D), and observations, (n,), and divide them by their standard deviations.
 
-    At least two observations must differ. Constant features become zero; their coefficients are then drawn from the
-    prior alone.
+    At least two observations must differ. Constant features become zero.
     """
     # sums by another order of memory round differently
     X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
@@ -181,4 +177,4 @@ def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     scales = (X - means).std(axis=0)
     # dividing by its deviation would blow up the rounding errors of a constant feature
     scales[scales <= 1e-12 * np.maximum(1.0, np.abs(means))] = 1.0
-    return Standardized((X - means) / scales, (y - float(y.mean())) / spread, scales, spread)
+    return StandardizedData((X - means) / scales, (y - float(y.mean())) / spread, scales, spread)

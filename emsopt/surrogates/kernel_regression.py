@@ -19,8 +19,8 @@ relative to the weight of the nearest point. As h → 0, the mean tends to the n
 3.1), as h → ∞ to the mean of all values. Kernels of bounded support have W = 0 far from all points: there the mean is
 the nearest neighbour's value, log W is -inf, and the slopes are 0.
 
-Limits. A weighted mean stays within the range of the observed values. It therefore flattens peaks and valleys and is
-biased near the border of the data. Bandwidth rules assume coordinates of similar scale, such as on the unit cube.
+Limits. A weighted mean flattens peaks and valleys and is biased near the border of the data. Bandwidth rules assume
+coordinates of similar scale, such as on the unit cube.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-100, 1e100  # bounds of a bandwidth, which kee
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelRegression:
-    """Kernel regression and density of data; build it with `condition`. The module's table describes the attributes."""
+    """Kernel regression and density of data, see the module's table for attributes; build it with `condition`."""
 
     X: FloatArray
     y: FloatArray
@@ -49,11 +49,11 @@ class KernelRegression:
     kernel: str
 
     def predict(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the regression m and the logarithm of the density W at points (n, d), each of shape (n,)."""
+        """Return the regression m and the logarithm of the density W, each (n,), at points, (n, d)."""
         return self.predict_with_slopes(x)[:2]
 
     def predict_with_slopes(self, x: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return regression and log density at points, (n, d), each (n,), and their gradients, (n, d)."""
+        """Return regression and log density, each (n,), and their gradients, each (n, d), at points, (n, d)."""
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
         if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
             raise InputError(f"`x` must be finite, with one point of {d} numbers per row; got {_validate.quote(x)}.")
@@ -73,10 +73,8 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     ----------
     X, y : array_like, shapes (t, d) and (t,)
         Observed points, which may repeat, and their values; pass zeros if only the density is needed.
-    bandwidth : float or array_like, shape (d,)
-        h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
-    kernel : str
-        One of ``KERNELS``.
+    bandwidth, kernel : float or array_like of shape (d,), str
+        h, and one of ``KERNELS``.
 
     Examples
     --------
@@ -92,27 +90,22 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
 
 
 def scott(t: int, d: int, scale: float) -> float:
-    """Return the bandwidth of Scott's rule for t points with d coordinates: scale · t^(-1/(d+4)).
+    """Return the bandwidth of Scott's rule, (5.1) of the paper, for t points with d coordinates: scale · t^(-1/(d+4)).
 
-    The paper does not specify ``scale``, a factor in the unit of the coordinates. In Scott's original rule it is the
-    standard deviation of the points, 0.289 for uniform points in the unit cube.
+    ``scale`` is in the unit of the coordinates. In Scott's original rule it is the standard deviation of the points.
     """
     return scale * t ** (-1 / (d + 4))
 
 
 def silverman(t: int, d: int, scale: float) -> float:
-    """Return the bandwidth of Silverman's rule, (5.2) of the paper: scale · (t (d + 2) / 4)^(-1/(d+4)).
-
-    ``scale`` is as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
-    """
+    """Return the bandwidth of Silverman's rule, (5.2): scale · (t (d + 2) / 4)^(-1/(d+4)); arguments as in `scott`."""
     return scott(t, d, scale) * ((d + 2) / 4) ** (-1 / (d + 4))
 
 
 def log_normalizer(kernel: str, bandwidth: Sequence[float]) -> float:
-    """Return log ∫ k, the logarithm of the kernel's integral over all of its arguments.
+    """Return the logarithm of the integral of a kernel, one of ``KERNELS``, with bandwidths (d,).
 
-    exp(log W - log_normalizer) / t integrates to 1 for t points, as in Figure 2 of the paper. ``kernel`` is one of
-    ``KERNELS``, and ``bandwidth`` has shape (d,).
+    exp(log W - log_normalizer) / t integrates to 1 for t points, as in Figure 2 of the paper.
 
     Examples
     --------
@@ -157,7 +150,7 @@ def likelihood_bandwidth(X: ArrayLike) -> float:
 
 
 def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArray, FloatArray], float]) -> float:
-    """Return the bandwidth of least ``loss``, a function of h and of leave-one-out regression and log density, (t,)."""
+    """Return the bandwidth h with the least ``loss``, of h and leave-one-out regression and log density, each (t,)."""
     model = condition(X, y, 1.0)
     X, t = model.X, len(model.X)
     squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))
@@ -175,7 +168,7 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
 
 
 def _leave_one_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
-    """Return regression and log density at each point from all others; ``squared`` has an infinite diagonal."""
+    """Return regression and log density at each point from all others, each (t,), for squared distances, (t, t)."""
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)
     weights = np.exp((nearest - u) / 2)
@@ -188,7 +181,7 @@ def _leave_one_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatA
 def _evaluate(
     points: FloatArray, X: FloatArray, y: FloatArray, inverse: FloatArray, kernel: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return mean, log density and their gradients at each point; ``inverse`` is 1 / h, ``kernel`` an index."""
+    """Compute the result of `predict_with_slopes`; ``inverse``, (d,), is 1 / h, ``kernel`` an index of ``KERNELS``."""
     t, d = X.shape
     n = len(points)
     mean, log_density = np.empty(n), np.empty(n)

@@ -39,22 +39,20 @@ from ..errors._types import ArrayLike, FloatArray, IntArray
 __all__ = ["DeploymentKernel", "SquaredExponential"]
 
 Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
-Contract: TypeAlias = Callable[[FloatArray], FloatArray]
+Contraction: TypeAlias = Callable[[FloatArray], FloatArray]
 
 WEIGHTS_BOUNDS = (1e-3, 10.0)  # positive, or the kernel is not positive semi-definite
 BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate below, and an input hardly matters above
 
 
 class DeploymentKernel(Kernel):
-    """Kernel (13): a term of the agreement of two deployments by location, and one of the units to relocate.
+    """Kernel (13) between deployments: how far they agree by location, plus a term of the units to relocate.
 
-    ``weights``, ℓ_i, and ``gamma``, γ, are positive; a single weight is used for all locations and trained as one
-    hyperparameter. ``gamma_bounds`` are a pair or "fixed"; the bounds of the weights are ``WEIGHTS_BOUNDS``.
+    ``weights``, ℓ_i, (N,) or a single one for all locations, and ``gamma``, γ, are positive. ``gamma_bounds`` are a
+    pair or "fixed".
 
     Examples
     --------
-    Deployments 110 and 101 agree only in the first location:
-
     >>> kernel = DeploymentKernel(weights=[0.3, 0.6, 0.9], gamma=1.0)
     >>> value = kernel([[1, 1, 0]], [[1, 0, 1]])[0, 0]
     >>> bool(np.isclose(value, np.exp(0.3 / 3) + np.tanh(1.0)))
@@ -75,25 +73,25 @@ class DeploymentKernel(Kernel):
         return Hyperparameter("gamma", "numeric", self.gamma_bounds)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
-        """Return the kernel between rows of counts, (n, N) and (m, N), shape (n, m); without Y between X and itself.
+        """Return the kernel between rows of counts, X, (n, N), and Y, (m, N), or else X again: shape (n, m).
 
         With ``eval_gradient``, also return its gradient by log γ, unless fixed, then by log weights, (n, n, number).
         """
-        rows = _counts(X)
-        location, configuration, swaps = self._terms(rows, rows if Y is None else _counts(Y))
+        rows = _check_counts(X)
+        location, configuration, swaps = self._terms(rows, rows if Y is None else _check_counts(Y))
         if not eval_gradient:
             return location + configuration
         slopes = []
         if not self.hyperparameter_gamma.fixed:
             # gamma before weights, as scikit-learn sorts hyperparameters by name
             slopes.append((self._gamma_slope() * swaps * configuration)[:, :, None])
-        each = (rows[:, None] == rows) * (self._weights(rows) / rows.shape[1]) * location[:, :, None]
+        each = (rows[:, None] == rows) * (self._location_weights(rows) / rows.shape[1]) * location[:, :, None]
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
-        rows = _counts(X)
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
+        """Return the kernel K of X, (n, N), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
+        rows = _check_counts(X)
         location, configuration, swaps = self._terms(rows, rows)
 
         def contract(S: FloatArray) -> FloatArray:
@@ -103,23 +101,22 @@ class DeploymentKernel(Kernel):
             SL = S * location
             # [x_i = x'_i] is the sum over v of [x_i = v] [x'_i = v]
             agreement = sum(((SL @ level) * level).sum(axis=0) for level in _levels(rows, rows.max()))
-            each = agreement * self._weights(rows) / rows.shape[1]
+            each = agreement * self._location_weights(rows) / rows.shape[1]
             parts.append(each if np.iterable(self.weights) else each.sum(keepdims=True))
             return np.concatenate(parts)
 
         return location + configuration, contract
 
-    def swap_sums(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
+    def swap_sums(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contraction:
         """Return a function of w, (m,), that returns Σ_i w_i k(x', Y_i), (g, t), for all single swaps x' of counts x.
 
-        A swap moves a unit from one of the locations ``gives``, (g,), to one of ``takes``, (t,). Both terms of the
-        kernel are products over locations: a swap multiplies them by one factor for each of its two, and all sums are
-        two matrix products. Where both locations are the same, the sum has no meaning.
+        A swap moves a unit from one of the locations ``gives``, (g,), to one of ``takes``, (t,). Where both are the
+        same, the sum has no meaning.
         """
-        rows, point = _counts(Y), _counts(x[None])
+        rows, point = _check_counts(Y), _check_counts(x[None])
         location, configuration, _ = self._terms(point, rows)
-        # half: a swap changes two locations, and each contributes its root
-        shares, log_decay = self._weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
+        # both terms are products over locations, of which a swap changes two factors; each contributes a root of tanh γ
+        shares, log_decay = self._location_weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
 
         def factors(where: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
             before = rows[:, where] - point[0, where]
@@ -138,13 +135,13 @@ class DeploymentKernel(Kernel):
 
         return sums
 
-    def _weights(self, rows: FloatArray) -> FloatArray:
-        """Return the location weights ℓ, shape (N,); a single weight is repeated."""
+    def _location_weights(self, rows: FloatArray) -> FloatArray:
+        """Return the weights ℓ of the N locations of ``rows``, (N,); a single weight is repeated."""
         return np.broadcast_to(np.asarray(self.weights, dtype=float), rows.shape[1])
 
     def _terms(self, X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return first and second term of the kernel, and H / 2 (units to relocate), each of shape (n, m)."""
-        top, shares = max(X.max(), Y.max()), self._weights(X) / X.shape[1]
+        """Return the two terms of the kernel between rows of X and Y, and the units to relocate, each (n, m)."""
+        top, shares = max(X.max(), Y.max()), self._location_weights(X) / X.shape[1]
         if top <= 1:  # for counts of 0 and 1, [x ≠ x'] and |x - x'| both equal x + x' - 2 x x'
             apart = (X @ shares)[:, None] + Y @ shares - 2 * (X * shares) @ Y.T
             swaps = (X.sum(axis=1)[:, None] + Y.sum(axis=1)) / 2 - X @ Y.T
@@ -159,9 +156,8 @@ class DeploymentKernel(Kernel):
         return 2 * self.gamma / float(np.sinh(2 * self.gamma))
 
     def diag(self, X: ArrayLike) -> FloatArray:
-        """Return k(x, x) of each row, shape (n,)."""
-        rows = _counts(X)
-        return np.full(len(rows), np.exp(np.asarray(self.weights, dtype=float).mean()) + 1)
+        """Return k(x, x) of each row x of X, shape (n,)."""
+        return np.full(len(_check_counts(X)), np.exp(np.asarray(self.weights, dtype=float).mean()) + 1)
 
     def is_stationary(self) -> bool:
         """Return True: the kernel depends on x - x' only."""
@@ -173,8 +169,8 @@ class DeploymentKernel(Kernel):
         return f"DeploymentKernel(weights={shown}, gamma={self.gamma:.3g})"
 
 
-def _counts(X: ArrayLike) -> FloatArray:
-    """Return rows of counts as floats, shape (n, N); raise unless they are whole numbers of at least 0."""
+def _check_counts(X: ArrayLike) -> FloatArray:
+    """Return X, rows of counts, as floats, shape (n, N); raise unless they are whole numbers of at least 0."""
     rows = np.asarray(X, dtype=float)
     bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))
     if rows.ndim != 2 or rows.size == 0 or bad.any():
@@ -185,7 +181,7 @@ def _counts(X: ArrayLike) -> FloatArray:
 
 
 def _levels(rows: FloatArray, top: float) -> list[FloatArray]:
-    """Return indicators [x_i = v] for v = 0, ..., top, each of shape (n, N)."""
+    """Return where rows, (n, N), equal v, as 0 or 1, (n, N), for each v = 0, ..., top."""
     return [np.equal(rows, v).astype(float) for v in range(int(top) + 1)]
 
 
@@ -202,11 +198,11 @@ class GradientMixin:
         hyperparameter_length_scale: Any
 
     def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the kernel and the factor G between points (m, d) and (n, d), each of shape (m, n)."""
+        """Return the kernel and the factor G, each (m, n), between points, (m, d), and X, (n, d)."""
         raise NotImplementedError
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
+        """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
         scaled = scaled - scaled.mean(axis=0)  # leaves distances as they are, and saves digits in the difference below
@@ -222,11 +218,8 @@ class GradientMixin:
 
         return K, contract
 
-    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return the kernel between points, (m, d), and data, (n, d), and a function of W, (m, n).
-
-        The function returns Σ_j W_ij ∂k_ij/∂x_i, shape (m, d).
-        """
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
+        """Return the kernel K of points, (m, d), with X, (n, d), and the function Σ_j W_ij ∂K_ij/∂x_i of W, (m, n)."""
         at = np.atleast_2d(points)
         K, G = self.with_factor(at, X)
 
@@ -253,7 +246,7 @@ class SquaredExponential(GradientMixin, RBF):
         super().__init__(length_scale, length_scale_bounds)
 
     def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the kernel twice, shape (m, n) each: it equals the factor G."""
+        """Return the kernel twice, (m, n) each, as it equals the factor G."""
         K = self(points, X)
         return K, K
 
@@ -262,21 +255,21 @@ class Additive(SquaredExponential):
     """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011)."""
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
-        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `with_gradient`."""
+        """Return the kernel between X, (n, d), and Y, (m, d), or else X again: shape (n, m), without a gradient."""
         return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
+        """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         parts, apart = self._parts(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
 
-    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return the kernel between points and data, and the function that `GradientMixin.with_slopes` describes."""
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
+        """Return the kernel K of points, (m, d), with X, (n, d), and the function Σ_j W_ij ∂K_ij/∂x_i of W, (m, n)."""
         parts, apart = self._parts(points, X)
         return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale
 
     def _parts(self, points: ArrayLike, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the terms of the kernel and the scaled distances r, each of shape (m, n, d)."""
+        """Return the terms of the kernel, one per input, and the scaled distances r, each (m, n, d)."""
         apart = (np.atleast_2d(points)[:, None] - np.atleast_2d(X)) / self.length_scale
         return np.exp(-0.5 * apart**2) / apart.shape[2], apart  # divided by d to keep the variance at 1
 

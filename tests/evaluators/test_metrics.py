@@ -11,7 +11,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import evaluate, exact_hypercube
 from emsopt.evaluators.metrics import metric_costs, metric_label
-from emsopt.optimizers.deployments.swaps import affordable
+from emsopt.optimizers.deployments.swaps import enumeration_limit
 from emsopt.optimizers.search import describe
 
 CITY = eo.City(
@@ -134,7 +134,7 @@ def test_own_functions_are_searched_pickled_and_known_to_checkpoints():
         run = eo.minimize(eo.Objective(CITY, 2, "exact", ("percentile", 90)), method, budget=6, rng=0)
         assert run.fun == min(value(("percentile", 90), x) for x in everything)
     fewer, more = (eo.Objective(eo.datasets.grid_city(8, 3, rng=1), 3, "approximate", m) for m in (busiest, MIX))
-    assert affordable(fewer) < affordable(more)  # each takes a whole evaluation
+    assert enumeration_limit(fewer) < enumeration_limit(more)  # each takes a whole evaluation
     first, same, other = (eo.Objective(CITY, 2, "exact", ("percentile", q)) for q in (90, 90, 95))
     assert describe(first, "local", "local") == describe(same, "local", "local")
     assert describe(first, "local", "local") != describe(other, "local", "local")

@@ -30,6 +30,11 @@ def st_paul():
 
 
 @pytest.fixture(scope="session")
+def study(script):
+    return script("benchmarks/boke_study.py")
+
+
+@pytest.fixture(scope="session")
 def every_deployment(st_paul):
     """All deployments of nine units in St. Paul, with their values by the approximate model."""
     return eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate")
@@ -51,10 +56,9 @@ def timed(city, monkeypatch):
 
 @pytest.fixture(scope="session")
 def control_study(script):
-    """The stored study of control problems, after the first plays of one seed a method were made again.
+    """The stored study of control problems, after its first plays of one seed a method were made again.
 
-    They are plays at random points and a few of a model, the same on every processor. Later the points where a bound is
-    largest differ in the third digit, as linear algebra rounds differently, and so does all that follows.
+    Later the points where a bound is largest differ in the third digit with the processor.
     """
     made, table = script("benchmarks/bocvs_study.py"), eo.datasets.load_study("bocvs")
     names = ["cost", "plays", "on_target", "simple_regret", "quality_regret", "cost_regret"]

@@ -1,5 +1,6 @@
 """Functions, boxes and inputs that the tests of searches share."""
 
+import itertools
 import json
 from functools import wraps
 
@@ -9,13 +10,9 @@ import emsopt as eo
 from emsopt.optimizers import BOX_METHODS, Categorical, Integer, Real
 
 METHODS = tuple(BOX_METHODS)
-FEW = ("boke-auto", "kr-ucb", "random")
-"""A method of our own, one of the papers and one without a model, where the others share the code that is tested."""
-
+FEW = ("boke-auto", "kr-ucb", "random")  # where the others share the code that is tested
 BUDGET = 40
-CHEAP = ("random", "genetic", "annealing", "local")
-"""The methods on deployments that need no model."""
-
+CHEAP = ("random", "genetic", "annealing", "local")  # methods on deployments that need no model
 BOX = [(0, 1), (0, 1)]
 INPUTS = {
     "rate": Real(1e-5, 1.0, log=True),
@@ -37,12 +34,18 @@ def played(optimizer, evaluations):
     return optimizer
 
 
+def listed(sites, units):
+    """Return all deployments as rows of zeros and ones."""
+    rows = itertools.combinations(range(sites), units)
+    return np.array([np.isin(np.arange(sites), row) for row in rows]).astype(int)
+
+
 def noisy(city):
     return eo.Objective(city, 4, "simulation", calls=300)
 
 
 def recorded(seen):
-    """Return the bowl, as a function that also records its points; a checkpoint takes it for the same function."""
+    """Return the bowl, recording its points; a checkpoint takes it for the same function."""
 
     @wraps(bowl)
     def f(x):

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -21,19 +20,13 @@ def brute(A, b, units, floors, capacities):
     return min(value(A, b, np.array(x)) for x in itertools.product(*ranges) if sum(x) == units)
 
 
-def lowest(minus, linear):
-    """Return what `minimum_cut` does, from a list of all points of up to twelve places."""
-    every, quadratic = listed(minus.tobytes(), len(minus))
-    return every[(quadratic + every @ linear).argmin()]
-
-
 def points(n):
     return np.array(list(itertools.product([0, 1], repeat=n)))
 
 
-@lru_cache(maxsize=1)
-def listed(minus, n):
-    return points(n), np.einsum("ki,ij,kj->k", points(n), np.frombuffer(minus).reshape(n, n), points(n))
+def quadratic(A):
+    """Return xᵀA x at all points."""
+    return np.einsum("ki,ij,kj->k", points(len(A)), A, points(len(A)))
 
 
 def test_example_7_of_the_paper():
@@ -52,8 +45,7 @@ def test_cut_is_the_minimum_of_300_submodular_functions(claim):
         n = int(rng.integers(3, 10))
         A, b = instance(rng, n, 0.6)
         A, b = -np.abs(A), 1.5 * b
-        every = points(n)
-        values = np.einsum("ki,ij,kj->k", every, A, every) + every @ b
+        values = quadratic(A) + points(n) @ b
         x, bound = minimum_cut(A, b)
         wrong += not values.min() - 1e-5 < bound <= values.min() + 1e-9
         wrong += value(A, b, x) > values.min() + 1e-5
@@ -134,16 +126,17 @@ def test_the_linear_bound_9_is_never_above_the_positive_part():
         for weights, holds in (((gamma + gamma.T) / 2, True), (np.full((6, 6), 1.5), False)):
             relaxed = plus * weights
             linear = 2 * every @ relaxed.sum(axis=1) - relaxed.sum()
-            assert (linear <= np.einsum("ki,ij,kj->k", every, plus, every) + 1e-12).all() == holds
+            assert (linear <= quadratic(plus) + 1e-12).all() == holds
 
 
 def printed_steps(A, b, eta, steps):
     """Algorithm 1 as printed, lines 5 to 11, with the minimum for the cut: Γ after each step, from all ones."""
-    plus, minus, gamma = np.maximum(A, 0), np.minimum(A, 0), np.ones_like(A)
+    plus, minus, gamma, every = np.maximum(A, 0), np.minimum(A, 0), np.ones_like(A), points(len(b))
+    values = quadratic(minus)
     for _ in range(steps):
         relaxed = plus * gamma
         linear = b + 2 * relaxed.sum(axis=1)
-        x = lowest(minus, linear)
+        x = every[(values + every @ linear).argmin()]
         loss = value(A, b, x) - (x @ minus @ x + linear @ x - relaxed.sum())
         gamma = np.clip(gamma + 2 * eta * loss * plus * (x[:, None] + x - 1), 0, 1)  # minus η times the loss's gradient
         yield gamma
@@ -161,14 +154,14 @@ def test_whether_gamma_settles_as_algorithm_1_says():
 
 def test_a_multiplier_alone_seldom_yields_exactly_p_units(claim):
     """Five of twelve places: with Γ = 1, bisection on the price of a unit finds a cut of five in a third of 60 programs."""
-    rng, hits = np.random.default_rng(1), 0
+    rng, every, hits = np.random.default_rng(1), points(12), 0
     for _ in range(60):
         A, b = instance(rng, 12)
-        minus, linear = np.minimum(A, 0), b + 2 * np.maximum(A, 0).sum(axis=1)
+        values = quadratic(np.minimum(A, 0)) + every @ (b + 2 * np.maximum(A, 0).sum(axis=1))
         low, high, taken = -60.0, 60.0, 12
         for _ in range(50):
             price = (low + high) / 2
-            taken = lowest(minus, linear + price).sum()
+            taken = every[(values + price * every.sum(axis=1)).argmin()].sum()
             if taken == 5:
                 break
             low, high = (price, high) if taken > 5 else (low, price)
@@ -189,10 +182,7 @@ def test_a_semidefinite_relaxation_can_hold_the_number_of_units():
 
 
 def semidefinite(A, b, p, steps=1500):
-    """Relax to a semidefinite X in place of x xᵀ, with diag X = x, Σ x = p and X1 = p x; return x and X.
-
-    Alternating directions: projections on these equations and on the semidefinite matrices.
-    """
+    """Return x and a semidefinite X in place of x xᵀ, with diag X = x, Σ x = p and X1 = p x, by alternating projections."""
     m, unit, scale = len(b) + 1, np.eye(len(b) + 1), 0.2 * np.linalg.norm(A)
     C = np.block([[np.zeros((1, 1)), b[None] / 2], [b[:, None] / 2, A]])
     pairs = (unit[:, None, :, None] * unit[None, :, None] + unit[None, :, :, None] * unit[:, None, None]) / 2
@@ -212,11 +202,7 @@ def semidefinite(A, b, p, steps=1500):
 
 
 def test_rounding_a_semidefinite_relaxation():
-    """Section 4.3, twelve programs of twelve places and five units: normal draws around the relaxed solution, rounded.
-
-    Rounded at one half, a draw need not have five units. With its five largest entries the best of forty draws is at
-    the optimum or near it; one draw alone is above it, by a share of the distance to an average deployment.
-    """
+    """Section 4.3: normal draws around the relaxed solution, rounded at one half, or to their five largest entries."""
     rng, share, found = np.random.default_rng(0), [], []
     every = points(12)[points(12).sum(axis=1) == 5]
     for _ in range(12):

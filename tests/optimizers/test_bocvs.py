@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -43,13 +44,9 @@ def told(problem, n, seed=0, model=ControlModel):
     return model
 
 
-def informed_model(problem, rng):
-    return KnownModel(problem, rng, KNOWN)
-
-
 def informed(learner):
     """Let a learner know the hyperparameters."""
-    learner.model = informed_model(learner.problem, learner.rng)
+    learner.model = KnownModel(learner.problem, learner.rng, KNOWN)
     return learner
 
 
@@ -97,19 +94,12 @@ def test_searches_find_the_best_of_a_grid():
 
 
 def test_posterior_samples_have_the_posteriors_moments():
-    problem = random_problem(5)
-    model = told(problem, 8, model=informed_model)
+    model = told(random_problem(5), 8, model=partial(KnownModel, known=KNOWN))
     point = np.array([[0.3, 0.8, 0.1]])
     draws = np.array([PosteriorSample(model).expected(3)(point)[0][0] for _ in range(400)])
     mean, variance = (v[0] for v in model.process.predict(point, model.prior))
     assert draws.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / 400))
     assert draws.var() == pytest.approx(variance, rel=0.35)
-
-
-def test_hyperparameters_are_estimated_ever_more_rarely():
-    model = told(random_problem(8), 40)
-    assert 8 < model.fits < 20
-    assert told(random_problem(8), 10, model=informed_model).fits == 0
 
 
 def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
@@ -211,16 +201,14 @@ def test_budget_is_never_exceeded_and_the_seed_decides(method):
 
 
 def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
-    problem, path = random_problem(6), tmp_path / "run.jsonl"
-    options = {"problem": problem, "budget": 3, "regret": False}
+    path, options = tmp_path / "run.jsonl", {"problem": random_problem(6), "budget": 3, "regret": False}
     whole = bocvs(**options, rng=4)
     bocvs(**options, rng=4, checkpoint=path, callback=lambda learner: len(learner.plays) == 9)
     with open(path, "ab") as file:
         file.write(b'{"play": 10, "set"')
     options["checkpoint"] = path
     resumed = bocvs(**options)
-    columns = ["play", "set", "x", "value", "cost", "spent", "phase"]
-    assert resumed.history[columns].equals(whole.history[columns])
+    assert resumed.history.drop(columns="seconds").equals(whole.history.drop(columns="seconds"))
     assert resumed.control_set == whole.control_set
     head, first, *others = path.read_text().splitlines()
     assert len(others) == len(whole.history) - 1

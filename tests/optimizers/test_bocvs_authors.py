@@ -38,7 +38,7 @@ def test_costs_are_drawn_as_in_the_authors_code(authors, claim):
     problem = eo.problems.hill_control((0.02, 0.3, 1.0))
     chances = np.random.default_rng(0).random(1500)
     for mean, sd in ((0.1, 0.02), (0.2, 0.02), (1.0, 0.0)):
-        assert np.std([problem._cost(mean, u) for u in chances]) == pytest.approx(sd, rel=0.08, abs=1e-12)
+        assert np.std([problem._cost_quantile(mean, u) for u in chances]) == pytest.approx(sd, rel=0.08, abs=1e-12)
     history = pd.concat([authors.run(problem, "authors-code", seed, 8) for seed in range(8)])
     for i, mean in enumerate(problem.costs):
         costs = history.loc[history["set"] == i, "cost"]

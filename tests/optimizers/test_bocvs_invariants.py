@@ -1,14 +1,11 @@
-"""Algorithm 1's invariants over random control problems.
+"""Algorithm 1's invariants over random control problems, whose optima are those of expected values on a grid.
 
-An objective is a sum of bumps, f = k(·, Z) a, so that its norm in the kernel's space is known, B² = a·K a. The optimum
-of every set is that of its expected values on a grid.
-
-Strict invariants hold in every problem, whatever the learner believes: the budget, the share of the exploration, S_1
-never empty (lines 16 to 20), the cheapest lower bound in it played (lines 22 to 26). The rest holds with high
-probability, that intersected bounds hold the truth and S_1 the sets of C_*: it is counted over the problems THEOREM, in
-which the learner knows kernel, noise and B and takes Theorem 1's β.
+Strict invariants hold in every problem, whatever the learner believes. That intersected bounds hold the truth and S_1
+the sets of C_* holds with high probability: it is counted over the problems THEOREM, in which the learner knows kernel,
+noise and B and takes Theorem 1's β.
 """
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import SimpleNamespace
@@ -103,10 +100,7 @@ def random_problem(seed):
 
 
 class TheoremModel(KnownModel):
-    """Known hyperparameters, and the weight of Theorem 1: B + √ν sqrt(2 (γ + 1 + log(1/δ))) with δ = 0.1.
-
-    ν is the variance of the noise over that of the function, γ the information gain of the plays.
-    """
+    """Known hyperparameters, and the weight of Theorem 1 with δ = 0.1: B + √ν sqrt(2 (γ + 1 + log(1/δ)))."""
 
     norm = 1.0
 
@@ -119,10 +113,7 @@ class TheoremModel(KnownModel):
 
 @cache
 def played(seed):
-    """Return a problem, its truth, a run with its options, and what the learner held in each round.
-
-    Cost bounds are those of lines 22 to 24, from the plays before it.
-    """
+    """Return a problem, its truth, a run with its options, and what the learner held in each round."""
     problem, known, truth = random_problem(seed)
     rng = np.random.default_rng(1000 + seed)
     options = {
@@ -142,18 +133,17 @@ def played(seed):
                 self.model.norm = problem.objective.function.norm
 
     rounds = []
-    before = np.zeros(len(truth)), np.zeros(len(truth), dtype=int)
+    before = [np.zeros(len(truth)), np.zeros(len(truth), dtype=int)]
 
     def note(learner):
-        paid, counts = (a.copy() for a in before)
+        paid, counts = before
         bounds = None
-        if learner.phase == "exploit":
+        if learner.phase == "exploit":  # lines 22 to 24, from the plays before this one
             radius = np.sqrt(2 * np.log(learner.horizon) / np.maximum(counts, 1))
             bounds = np.where(counts > 0, np.maximum(paid / np.maximum(counts, 1) - radius, 0), 0)
-        state = {name: getattr(learner, name) for name in ("phase", "lower", "alpha")}
-        state |= {"upper": learner.upper.copy(), "feasible": list(learner.feasible), "cost_bounds": bounds}
-        rounds.append(SimpleNamespace(**state))
-        before[0][:], before[1][:] = learner.paid, learner.counts
+        state = {name: copy(getattr(learner, name)) for name in ("phase", "lower", "alpha", "upper", "feasible")}
+        rounds.append(SimpleNamespace(**state, cost_bounds=bounds))
+        before[:] = learner.paid.copy(), learner.counts.copy()
         return len(rounds) == PLAYS
 
     with patch.dict(LEARNERS, {"unknown-cost": Learner}):
@@ -202,10 +192,7 @@ def test_lines_17_to_20_are_reached():
 
 
 def test_bounds_hold_and_optimal_sets_are_kept_with_high_probability():
-    """In none of 30 problems fails a bound, where the theorem allows a share of δ = 0.1.
-
-    At a true share of 0.1 or more that would be seen with a chance of at most 0.9³⁰ = 4 %.
-    """
+    """In none of 30 problems, where the theorem allows a share of δ = 0.1: a chance of 0.9³⁰ = 4 % if that were true."""
     failed, lost, rounds, dropped = [], [], 0, set()
     for seed in THEOREM:
         problem, truth, _, _, states = played(seed)

@@ -16,13 +16,7 @@ KEYS = ["objective", "costs", "variance", "method", "seed"]
 
 @pytest.fixture(scope="module")
 def made(script):
-    """Return the module that made the study."""
     return script("benchmarks/bocvs_study.py")
-
-
-@pytest.fixture(scope="module")
-def stored(control_study):
-    return control_study
 
 
 @pytest.fixture(scope="module")
@@ -35,30 +29,30 @@ def horizon(made):
     return table
 
 
-def test_every_method_has_every_run_and_every_run_its_costs(made, stored, claim):
-    runs = stored.groupby(KEYS)
+def test_every_method_has_every_run_and_every_run_its_costs(made, control_study, claim):
+    runs = control_study.groupby(KEYS)
     assert all(set(costs) <= set(made.GRID) and max(costs) == 100 for costs in runs["cost"].agg(list))
     for name in ("plays", "on_target", "cost_regret"):
         assert (runs[name].diff().dropna() >= 0).all()
     assert (runs["simple_regret"].diff().dropna() <= 0).all()
-    assert (stored["simple_regret"] > -2e-3).all()  # of averages over nodes
-    assert (stored["on_target"] <= stored["plays"]).all()
-    assert stored.notna().all(axis=None)
-    seeds = stored.groupby(KEYS[:4])["seed"].nunique()
+    assert (control_study["simple_regret"] > -2e-3).all()  # of averages over nodes
+    assert (control_study["on_target"] <= control_study["plays"]).all()
+    assert control_study.notna().all(axis=None)
+    seeds = control_study.groupby(KEYS[:4])["seed"].nunique()
     assert set(seeds.index.get_level_values("method")) == set(LEARNERS)
     assert len(seeds) == len(made.OBJECTIVES) * 2 * 2 * len(made.METHODS)
     assert seeds.tolist() == [made.MORE.get((key[0], key[2]), made.RUNS) for key in seeds.index]
     assert (made.RUNS, made.MORE) == (5, {("ackley", 0.02): 12, ("plant", 0.04): 12})
     claim("bocvs", "Figure 1, number of runs", seeds.min(), seeds.max())
-    claim("bocvs", "Experiments, budget", stored["cost"].max())
+    claim("bocvs", "Experiments, budget", control_study["cost"].max())
 
 
-def test_mean_costs_are_covered_and_close_in_every_run(stored, claim):
+def test_mean_costs_are_covered_and_close_in_every_run(control_study, claim):
     """Line 23's radius holds them all; means of n costs with noise 0.02 err by four standard errors at most."""
-    assert (stored["covered"] == 1).all()
-    claim("bocvs", "Algorithm 1, lines 22 to 24", len(stored))
-    assert (stored["cost_error"] <= 4 * 0.02).all()
-    assert stored.loc[stored["cost"] == 100, "cost_error"].median() < 0.01
+    assert (control_study["covered"] == 1).all()
+    claim("bocvs", "Algorithm 1, lines 22 to 24", len(control_study))
+    assert (control_study["cost_error"] <= 4 * 0.02).all()
+    assert control_study.loc[control_study["cost"] == 100, "cost_error"].median() < 0.01
 
 
 def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does(made, horizon, claim):
@@ -77,10 +71,7 @@ def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does(made,
 
 
 def test_quality_regret_grows_more_slowly_than_the_budget(horizon, claim):
-    """If the exploration's share shrinks it even falls: the tolerated set is better than it must be, and wins back.
-
-    With the experiments' fixed share it grows linearly: its growth doubles with the budget.
-    """
+    """If the exploration's share shrinks it even falls; with the experiments' fixed share it grows linearly."""
     means = horizon.groupby(["exploration", "budget"])["quality_regret"].mean().unstack("exploration")
     assert (means["shrinking"].diff().loc[40:] < 0).all()
     claim("bocvs", "After Theorem 1, sublinear quality regret", *means["shrinking"].loc[[40, 160]])
@@ -121,20 +112,20 @@ def test_regrets_are_given_per_play_and_per_cost():
 
 
 @pytest.fixture(scope="module")
-def ends(stored):
+def ends(control_study):
     """Return means over the seeds at the end, by problem and method."""
-    return stored[stored["cost"] == 100].groupby([*KEYS[:4]], sort=False).mean(numeric_only=True)
+    return control_study[control_study["cost"] == 100].groupby([*KEYS[:4]], sort=False).mean(numeric_only=True)
 
 
-def each_later(stored, name):
+def each_later(study, name):
     """Return what came after 60 units of cost, by objective, costs, variance and seed, one column per method."""
-    at = stored.set_index(KEYS)
+    at = study.set_index(KEYS)
     return (at.loc[at["cost"] == 100, name] - at.loc[at["cost"] == 60, name]).unstack("method")
 
 
-def later(stored, name):
-    """Return the mean of what came after 60 units of cost, by objective, costs and variance, one column per method."""
-    return each_later(stored, name).groupby(level=[0, 1, 2]).mean()
+def later(study, name):
+    """Return the mean over the seeds of what came after 60 units of cost."""
+    return each_later(study, name).groupby(level=[0, 1, 2]).mean()
 
 
 def reach(leads):
@@ -142,28 +133,31 @@ def reach(leads):
     return leads.sem().mul(stats.t.ppf(0.975, leads.size() - 1), axis=0)
 
 
-def test_levy_is_in_the_study(stored):
+def test_levy_is_in_the_study(control_study):
     """With the settings of all others; from its worst value all sets are acceptable, and the cheapest is the target."""
-    levy, problem = stored[stored["objective"] == "levy"], eo.problems.levy_control()
+    levy, problem = control_study[control_study["objective"] == "levy"], eo.problems.levy_control()
     assert (levy.groupby(KEYS[:4]).ngroups, levy["seed"].nunique()) == (20, 5)
     assert (problem.target(0.1), len(problem.acceptable(0.1))) == (0, 7)
 
 
-def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(stored, claim):
+def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(control_study, claim):
     """Where one set holds all others: the four problems of an objective are no four tests of such a method."""
-    runs = stored[stored["method"].isin(["ucb-psq", "ts-psq"]) & (stored["objective"] != "airfoil")]
+    runs = control_study[
+        control_study["method"].isin(["ucb-psq", "ts-psq"]) & (control_study["objective"] != "airfoil")
+    ]
     same = runs.groupby(["objective", "method", "seed", "cost"])["simple_regret"]
     assert (same.max() - same.min()).max() == 0
     assert set(runs.loc[runs["cost"] == 100, "plays"]) == {100}
     claim("bocvs", "Experiments, text on Figure 2", 100, runs["cost"].max())
 
 
-def test_plays_after_the_exploration(stored, claim):
-    """Figure 2: far more than the baselines where a cheap set is good, hardly more on the plant.
-
-    More beyond chance but for one problem of Ackley's function, where every run has more.
-    """
-    plays, runs, rivals = later(stored, "plays"), each_later(stored, "plays"), ["ucb-psq", "ts-psq", "etc-50"]
+def test_plays_after_the_exploration(control_study, claim):
+    """Figure 2: far more than the baselines where a cheap set is good, hardly more on the plant."""
+    plays, runs, rivals = (
+        later(control_study, "plays"),
+        each_later(control_study, "plays"),
+        ["ucb-psq", "ts-psq", "etc-50"],
+    )
     most = plays[rivals].max(axis=1)
     ratio = (plays["unknown-cost"] / most).groupby(level="objective").min()
     assert (ratio[["hartmann", "ackley", "levy"]] > [4, 1.5, 1.5]).all()
@@ -179,9 +173,9 @@ def test_plays_after_the_exploration(stored, claim):
     assert runs.loc[("ackley", "cheap", 0.04), "unknown-cost"].agg(["size", "min"]).tolist() == [5, 52]
 
 
-def test_plays_on_the_airfoil(stored, ends, claim):
+def test_plays_on_the_airfoil(control_study, ends, claim):
     """With moderate costs: after 60 units as many as Thompson sampling, over the whole run fewer than any baseline."""
-    after = later(stored, "plays").loc["airfoil"].xs("moderate", level="costs")
+    after = later(control_study, "plays").loc["airfoil"].xs("moderate", level="costs")
     own, rivals = after["unknown-cost"], after[["ucb-psq", "ts-psq", "etc-50"]]
     claim("bocvs", "Figure 2, airfoil", own.mean(), rivals.min(axis=None), rivals.max(axis=None))
     assert (own / rivals["ts-psq"]).between(0.95, 1.05).all()
@@ -190,14 +184,14 @@ def test_plays_on_the_airfoil(stored, ends, claim):
     assert plays["unknown-cost"] < plays.drop("unknown-cost").min()
 
 
-def test_where_the_method_wins_no_cheap_set_is_acceptable(stored, monkeypatch, claim):
+def test_where_the_method_wins_no_cheap_set_is_acceptable(control_study, monkeypatch, claim):
     """Only the most expensive is on the plant, and the lead is there before exploitation; on Ackley a cheap one is played."""
-    wins = control_verdicts(stored).query("verdict == 'win'").index
+    wins = control_verdicts(control_study).query("verdict == 'win'").index
     assert {("plant", "cheap", 0.02), ("plant", "moderate", 0.02)} <= set(wins)
-    explored = stored.query("cost == 55 and variance == 0.02 and objective == 'plant'")
+    explored = control_study.query("cost == 55 and variance == 0.02 and objective == 'plant'")
     explored = explored.groupby(["costs", "method"])["simple_regret"].mean().unstack("method")
     assert (2 * explored["unknown-cost"] < explored.drop(columns="unknown-cost").min(axis=1)).all()
-    share = (later(stored, "on_target") / later(stored, "plays"))["unknown-cost"]
+    share = (later(control_study, "on_target") / later(control_study, "plays"))["unknown-cost"]
     assert share.loc["ackley"].min() > 0.5
     assert share.loc["hartmann"].min() > 0.9
     percent, lead = [100 * share.loc[name].mean() for name in ("hartmann", "ackley")], explored.mean()
@@ -222,9 +216,9 @@ def test_quality_regret_per_play_and_per_unit(ends, claim):
     assert (each.loc["hartmann"].idxmin(axis=1) == "ucb-cvs").all()
 
 
-def test_cost_regret_by_method(stored, claim):
+def test_cost_regret_by_method(control_study, claim):
     """Ahead of all rivals on most functions with irrelevant variables; 0 for all on the plant, where the most expensive set is best."""
-    ends = stored[stored["cost"] == 100].set_index(KEYS)
+    ends = control_study[control_study["cost"] == 100].set_index(KEYS)
     end, target = ends["cost_regret"].unstack("method"), ends["on_target"].unstack("method").loc["hartmann"]
     leads = end.drop(columns="unknown-cost").sub(end["unknown-cost"], axis=0).groupby(level=KEYS[:3])
     ahead, behind = leads.mean() > reach(leads), leads.mean() < -reach(leads)
@@ -244,10 +238,14 @@ def test_cost_regret_by_method(stored, claim):
     claim("bocvs", "Contributions, unknown costs", *counts.T.to_numpy().ravel())
 
 
-def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows(stored):
+def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows(control_study):
     """It ends with 2 τ M, the theorem has m τ M with m = 7: up to 60 units of cost the plays lose 3.5 to 4.6 τ M."""
     names = ["hartmann", "ackley"]
-    part = stored[stored["objective"].isin(names) & (stored["method"] == "unknown-cost") & (stored["cost"] == 60)]
+    part = control_study[
+        control_study["objective"].isin(names)
+        & (control_study["method"] == "unknown-cost")
+        & (control_study["cost"] == 60)
+    ]
     problems = {name: getattr(eo.problems, f"{name}_control")() for name in names}
     M = part["objective"].map({name: p.set_values.max() - p.worst for name, p in problems.items()})
     lost = part["quality_regret"] / (part["plays"] / 7 * M)

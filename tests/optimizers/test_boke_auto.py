@@ -8,15 +8,15 @@ import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
 from emsopt.optimizers.boxes.boke_auto import (
-    better_sum,
     condition_additive,
-    emptiness,
-    interpolation,
-    local_quadratic,
+    fit_quadratic,
+    interpolate_peak,
+    negative_density,
+    select_sum,
     upper_bound,
 )
 from emsopt.optimizers.boxes.gp_ucb import refit
-from emsopt.optimizers.recommendation import clipped, normal_scores, standardized
+from emsopt.optimizers.recommendation import clip_at_median, normal_scores, standardize_values
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
@@ -40,7 +40,7 @@ def test_the_fit_is_weighted_least_squares_and_slopes_are_right():
     rows = np.vstack([F * np.sqrt(w)[:, None], np.diag(np.sqrt(penalty))])
     middle = (w @ y) / w.sum()
     fitted = np.linalg.lstsq(rows, np.r_[(y - middle) * np.sqrt(w), np.zeros(6)], rcond=None)[0]
-    model = local_quadratic(X, y, centre)
+    model = fit_quadratic(X, y, centre)
     np.testing.assert_allclose(model(X)[0], middle + F @ fitted, atol=1e-7)
     x = rng.random((5, 2))
     np.testing.assert_allclose(model(x)[1], slopes_of(lambda x: model(x)[0], x), atol=1e-6)
@@ -52,17 +52,17 @@ def test_both_forms_of_the_quadratic_are_equal(d, t, monkeypatch):
     X, y, x = rng.random((t, d)), rng.normal(size=t), rng.random((20, d))
     forms = []
     for many in (10**6, 0):
-        monkeypatch.setattr(boke_auto, "MANY", many)
-        forms.append(local_quadratic(X, y, X[t // 2])(x))
+        monkeypatch.setattr(boke_auto, "DUAL_COEFFICIENTS", many)
+        forms.append(fit_quadratic(X, y, X[t // 2])(x))
     for one, other in zip(*forms, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * np.abs(one).max())
 
 
 def test_one_point_or_points_that_coincide_are_no_trouble():
-    value, slope = local_quadratic(np.array([[0.5]]), np.array([2.0]), np.array([0.5]))(np.array([[0.7]]))
+    value, slope = fit_quadratic(np.array([[0.5]]), np.array([2.0]), np.array([0.5]))(np.array([[0.7]]))
     assert (value[0], slope[0, 0]) == (pytest.approx(2.0), 0)
     twice = np.array([[0.5, 0.5], [0.5, 0.5]])
-    assert local_quadratic(twice, np.array([1.0, 3.0]), twice[0])(twice[:1])[0] == pytest.approx(2.0, abs=1e-5)
+    assert fit_quadratic(twice, np.array([1.0, 3.0]), twice[0])(twice[:1])[0] == pytest.approx(2.0, abs=1e-5)
 
 
 def test_it_polishes_where_a_weighted_mean_cannot():
@@ -74,7 +74,7 @@ def test_it_polishes_where_a_weighted_mean_cannot():
 
 def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
     """Steps that climb at all stay at twenty good values, or go to another peak; the luckiest value is not the first."""
-    monkeypatch.setattr(boke_auto, "COORDINATEWISE", 0.0)
+    monkeypatch.setattr(boke_auto, "SUM_SHARE", 0.0)
     good, lucky, rng = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9]), np.random.default_rng(0)
     around, elsewhere = good + 0.03 * rng.normal(size=(20, 3)), rng.random((20, 3))
     X = np.vstack([lucky, around, elsewhere, np.clip(lucky + 0.01 * rng.normal(size=(5, 3)), 0, 1)])
@@ -99,13 +99,13 @@ def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_
         for x in np.random.default_rng(6).random((25, 2)):
             optimizer.tell(x, waves(x))
         optimizer._refit()
-        return 2 - waves(optimizer._exploit(optimizer.process()))
+        return 2 - waves(optimizer._maximize_at_peak(optimizer.process()))
 
     assert loss(noisy=False) < 1e-3 < loss(noisy=True)
     X = np.random.default_rng(6).random((25, 3))
     y = np.array([bowl(x) for x in X])
     process = condition(SquaredExponential(0.2), X, y, noise_ratio=1e-6)
-    assert interpolation(process, X, y, X[y.argmax()]) is None  # a quadratic is exact on a bowl
+    assert interpolate_peak(process, X, y, X[y.argmax()]) is None  # a quadratic is exact on a bowl
 
 
 def test_a_peak_is_no_worse_than_its_neighbours():
@@ -114,10 +114,10 @@ def test_a_peak_is_no_worse_than_its_neighbours():
     X, y = rng.random((40, 2)), rng.normal(size=40)
     order = np.array([np.argsort(np.linalg.norm(X - x, axis=1)) for x in X])
     wanted = [i for i in np.argsort(-y) if all(y[i] >= y[order[i, 1:7]])]
-    peaks, radii = boke_auto.peaks_of(X, y)
+    peaks, radii = boke_auto.find_peaks(X, y)
     assert peaks.tolist() == wanted
     np.testing.assert_allclose(radii, np.linalg.norm(X[order[peaks, 3]] - X[peaks], axis=1))
-    assert [each.tolist() for each in boke_auto.peaks_of(X[:1], y[:1])] == [[0], [0.0]]
+    assert [each.tolist() for each in boke_auto.find_peaks(X[:1], y[:1])] == [[0], [0.0]]
 
 
 @pytest.fixture(params=[1e-6, 0.1], ids=["noise-free", "noisy"])
@@ -132,19 +132,17 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
     """Gaussian processes of one point and half the lengthscales, their variances multiplied."""
     x = np.random.default_rng(2).random((20, 2))
     mean, density, _, _ = boke_auto.mean_and_density(process, x)
-    half = SquaredExponential([0.15, 0.4])
-    alone = [
-        condition(half, p[None], [0.0], noise_ratio=process.noise_ratio, amplitude=1.0).predict(x)[1] for p in process.X
-    ]
+    half, options = SquaredExponential([0.15, 0.4]), {"noise_ratio": process.noise_ratio, "amplitude": 1.0}
+    alone = [condition(half, p[None], [0.0], **options).predict(x)[1] for p in process.X]
     np.testing.assert_allclose(np.exp(-density), np.prod(alone, axis=0), rtol=1e-9)
     np.testing.assert_allclose(mean, process.predict(x)[0], atol=1e-9)
 
 
-@pytest.mark.parametrize("function", [lambda p, x: upper_bound(p, 2.0, x), emptiness], ids=["bound", "emptiness"])
-def test_slopes_are_those_of_differences(process, function):
+def test_slopes_are_those_of_differences(process):
     x = np.random.default_rng(2).random((20, 2))
-    numeric = slopes_of(lambda x: function(process, x)[0], x)
-    np.testing.assert_allclose(function(process, x)[1], numeric, rtol=1e-4, atol=1e-5)
+    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: negative_density(process, x)):
+        numeric = slopes_of(lambda x, function=function: function(x)[0], x)
+        np.testing.assert_allclose(function(x)[1], numeric, rtol=1e-4, atol=1e-5)
 
 
 def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
@@ -171,14 +169,11 @@ def test_lengthscales_are_fitted_anew_after_five_points():
 
 
 def test_values_are_cut_at_the_median_over_the_box():
-    """By hand: on a line the points at 0, 0.2, 0.4 and 0.5 count 0.2, 0.2, 0.1, 0.1 (and 0.1 the one at 0.6).
-
-    Equal values, and one alone, count as zeros once standardised.
-    """
+    """On a line the points at 0, 0.2, 0.4, 0.5 and 0.6 count 0.2, 0.2, 0.1, 0.1 and 0.1; equal values become zeros."""
     X = np.array([[0.0], [0.2], [0.4], [0.5], [0.6]])
-    np.testing.assert_allclose(clipped(X, np.array([1.0, 2.0, 3.0, 4.0, 5.0])), [2.0, 2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_allclose(clip_at_median(X, np.array([1.0, 2.0, 3.0, 4.0, 5.0])), [2.0, 2.0, 3.0, 4.0, 5.0])
     for k in (1, 5):
-        np.testing.assert_array_equal(standardized(clipped(X[:k], np.full(k, 0.1))), 0)
+        np.testing.assert_array_equal(standardize_values(clip_at_median(X[:k], np.full(k, 0.1))), 0)
 
 
 def test_a_cone_on_a_plain_is_found():
@@ -199,39 +194,26 @@ def covariance_of_sums(a, b, lengthscale):
 def data():
     rng = np.random.default_rng(0)
     X = rng.random((30, 3))
-    return X, standardized(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30)), rng.random((8, 3))
+    return X, standardize_values(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30)), rng.random((8, 3))
 
 
 def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
-    """Mean, scale of largest likelihood, and the deviation of a part by Schur's complement in its joint covariance with
-    all observed sums; left-out predictions by processes without the point.
-    """
+    """The deviation of a part is by Schur's complement in its joint covariance with all observed sums."""
     X, y, x = data
     process = condition_additive(X, y, [0.3], [0.01])[0]
-    covariance, across = (
-        covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30),
-        covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3,
-    )
+    covariance = covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30)
+    across = covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3
     expected = covariance_of_sums(x, X, 0.3) @ np.linalg.solve(covariance, y)
-    np.testing.assert_allclose(sum(process.along(j, x[:, j])[0] for j in range(3)), expected, atol=1e-8)
+    np.testing.assert_allclose(sum(process.predict_input(j, x[:, j])[0] for j in range(3)), expected, atol=1e-8)
     assert process.scale == pytest.approx(np.sqrt(y @ np.linalg.solve(covariance, y) / 30))
     left = 1 / 3 - across @ np.linalg.solve(covariance, across.T)
-    assert process.along(1, x[:1, 1])[1][0] == pytest.approx(process.scale * np.sqrt(left[0, 0]))
+    assert process.predict_input(1, x[:1, 1])[1][0] == pytest.approx(process.scale * np.sqrt(left[0, 0]))
     for process in condition_additive(X, y, [0.2, 0.5], [1e-3, 0.1]):
         for i in (0, 11, 29):
             rest = np.arange(30) != i
             without = condition_additive(X[rest], y[rest], [process.lengthscale], [process.noise_ratio])[0]
-            expected = sum(without.along(j, X[i : i + 1, j])[0][0] for j in range(3))
-            assert process.left_out[i] == pytest.approx(expected, abs=1e-7)
-
-
-def test_the_best_point_is_the_best_of_all_combinations(data):
-    X, y, _ = data
-    process = condition_additive(X[:, :2], y, [0.3], [0.01])[0]
-    best = process.best(0.0, np.random.default_rng(1))
-    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 60)] * 2), axis=-1).reshape(-1, 2)
-    value = sum(process.along(j, best[j : j + 1])[0][0] for j in range(2))
-    assert value >= sum(process.along(j, grid[:, j])[0] for j in range(2)).max() - 1e-3
+            expected = sum(without.predict_input(j, X[i : i + 1, j])[0][0] for j in range(3))
+            assert process.leave_one_out[i] == pytest.approx(expected, abs=1e-7)
 
 
 def test_normal_scores_depend_on_the_order_only_and_are_0_at_the_box_s_median():
@@ -240,7 +222,7 @@ def test_normal_scores_depend_on_the_order_only_and_are_0_at_the_box_s_median():
     scores = normal_scores(X, gains)
     np.testing.assert_allclose(normal_scores(X, np.exp(gains)), scores)
     assert (np.diff(scores[np.argsort(gains)]) > 0).all()
-    assert abs(scores[gains == clipped(X, gains).min()].item()) < 0.2
+    assert abs(scores[gains == clip_at_median(X, gains).min()].item()) < 0.2
     assert normal_scores(np.array([[0.1], [0.9]]), np.array([1.0, 2.0])) == pytest.approx([-0.6745, 0.6745], abs=1e-3)
     # Half of the box is covered by equal gains, which lie in the middle: their score is 0, in any order.
     X, gains = np.array([[0.1], [0.3], [0.5], [0.7], [0.9]]), np.array([5.0, 2.0, 7.0, 5.0, 5.0])
@@ -254,10 +236,11 @@ def test_the_sum_is_used_where_it_predicts_better(shape):
     X = np.random.default_rng(3).random((80, 5))
     total = np.cos(9 * X + np.arange(5)).sum(axis=1)
     y = {"sum": total, "exponential of a sum": np.exp(2 * total), "product": np.cos(2 * X.sum(axis=1))}[shape]
-    process = refit(X, standardized(clipped(X, y)), noisy=False, spread=0.7, last=None)
-    chosen = better_sum(X, y, process)
+    process = refit(X, standardize_values(clip_at_median(X, y)), noisy=False, spread=0.7, last=None)
+    chosen = select_sum(X, y, process)
     assert (chosen is None) == (shape == "product")
     assert chosen is None or chosen[0] == (shape != "sum")
+    assert select_sum(X[:, :1], y, process) is None  # of one input there is no sum
 
 
 def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):
@@ -269,13 +252,7 @@ def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):
         options = {"bounds": [(0, 1)] * 5, "budget": 72, "rng": seed}
         best = eo.minimize(rippled, **options).fun
         with monkeypatch.context() as patch:
-            patch.setattr(boke_auto, "COORDINATEWISE", 0.0)
+            patch.setattr(boke_auto, "SUM_SHARE", 0.0)
             return eo.minimize(rippled, **options, target=2 * best).fun > 2 * best
 
     assert halves(0) or halves(1)
-
-
-def test_one_input_needs_no_sum():
-    X = np.linspace(0, 1, 12)
-    process = refit(X[:, None], standardized(X), noisy=False, spread=0.7, last=None)
-    assert better_sum(X[:, None], X, process) is None

@@ -1,7 +1,6 @@
 """Claims of the BOKE paper that stored studies decide: verdicts and numbers of the register are computed from them here.
 
-A method is behind a rival, or ahead of it, if the 95 % interval of the mean of the paired differences of their regrets,
-by Student's t, excludes 0. Otherwise the two are level.
+A method is behind a rival, or ahead of it, if Student's 95 % interval of their paired differences excludes 0.
 """
 
 import numpy as np
@@ -43,14 +42,17 @@ def gap(runs, rival, methods=BOTH):
     return runs[methods].sub(runs[rival] if isinstance(rival, str) else rival, axis=0).agg(["mean", "sem"])
 
 
-def behind(gaps, runs=30):
-    """Return which methods are behind, of their mean differences and standard errors over so many runs."""
-    return gaps.loc["mean"] > t.ppf(0.975, runs - 1) * gaps.loc["sem"]
+def behind(gaps):
+    """Return which methods are behind, of their mean differences and standard errors over thirty runs."""
+    return gaps.loc["mean"] > t.ppf(0.975, 29) * gaps.loc["sem"]
 
 
-def level(gaps, runs=30):
-    """Return which methods are neither behind nor ahead."""
-    return ~behind(gaps, runs) & ~ahead(gaps, runs)
+def ahead(gaps):
+    return behind(gaps.mul([-1, 1], axis=0))
+
+
+def level(gaps):
+    return ~behind(gaps) & ~ahead(gaps)
 
 
 def flat(*gaps):
@@ -62,11 +64,6 @@ def on(part, names, method, rival):
     """Return the gap of a method to a rival, a column for each problem."""
     runs = regrets(part)
     return pd.DataFrame({name: gap(runs.loc[name], rival, [method])[method] for name in names})
-
-
-def ahead(gaps, runs=30):
-    """Return which methods are ahead."""
-    return behind(gaps.mul([-1, 1], axis=0), runs)
 
 
 def verdict(gaps):
@@ -161,9 +158,8 @@ def test_forms_of_the_source(figure, noisy, claim):
         claim("boke", "Figure 6(F)", 30, *np.ravel(spheres), column="why")
 
 
-def test_the_forms_of_the_source(script):
+def test_the_forms_of_the_source(study):
     """The minima and, for DiceOptim's sphere, mean 0 and standard deviation 1, which its constants are there for."""
-    study = script("benchmarks/boke_study.py")
     for name, x in zip(FORMS, ([0.5, 0.25], [0] * 6, [1, 0.8, 0.6, 0.4, 0.2, 0]), strict=True):
         f = study.problem(name, False)
         values = f.exact(np.random.default_rng(0).random((50_000, f.dimension)))
@@ -401,7 +397,7 @@ def test_boke_competes_on_some_problems(claim):
     assert better == {"boke": {"forrester, noisy", noisy}, "boke+": {"forrester, noisy", noisy, "goldstein_price"}}
 
 
-def test_order_of_cost_of_the_papers_methods(claim, script):
+def test_order_of_cost_of_the_papers_methods(claim, study):
     """Section 3.4 says KR-UCB is the cheapest and BOKE+ between it and BOKE; all are cheaper than Gaussian processes."""
     seconds = eo.datasets.load_study("boke_seconds").pivot(index=["noisy", "problem"], columns="method", values="mean")
     clean, methods = seconds.loc[False].drop("sprinkler"), [*BOTH, "kr-ucb"]
@@ -409,7 +405,7 @@ def test_order_of_cost_of_the_papers_methods(claim, script):
     claim("boke", "Section 3.4 (practice)", 60, *(x for part in means for x in part[methods]))
     assert [part[methods[::-1]].is_monotonic_increasing for part in means] == [False, True, False]
     assert all(part["boke+"] < part["boke"] < part["kr-ucb"] for part in means[::2])
-    runs = script("benchmarks/boke_study.py").RUNS["seconds"]
+    runs = study.RUNS["seconds"]
     claim("boke", "Section 3.4 (practice)", runs, column="error")
     claim("boke", "Abstract, Section 6 (cost)", runs * len(clean), column="error")
     long = eo.datasets.load_study("boke_runs").query("evaluations == 400").set_index("method")["cpu_seconds"]
@@ -421,9 +417,9 @@ def test_order_of_cost_of_the_papers_methods(claim, script):
 
 
 @pytest.fixture(scope="module")
-def filled(script):
+def filled(study):
     """Mean fill distance: a row for each number of inputs and of points, a column for each design."""
-    assert script("benchmarks/boke_study.py").FILL_RUNS == 100
+    assert study.FILL_RUNS == 100
     return eo.datasets.load_study("boke_fill").pivot(index=["inputs", "t"], columns="design", values="mean")
 
 

@@ -7,16 +7,9 @@ import emsopt as eo
 from emsopt.problems.tuning import RANGES
 
 
-@pytest.fixture(scope="module")
-def study(script):
-    return script("benchmarks/boke_study.py")
-
-
 def test_the_problems_of_the_studies_are_closed_boxes(study):
-    boxes = [
-        study.problem(name, False).bounds for name in [*study.FUNCTIONS, *study.FORMS, "sprinkler", *study.TUNING[:2]]
-    ]
-    for box in (*boxes, np.array(list(RANGES["xgboost"].values()))):
+    names = [*study.FUNCTIONS, *study.FORMS, "sprinkler", *study.TUNING[:2]]
+    for box in (*(study.problem(name, False).bounds for name in names), np.array([*RANGES["xgboost"].values()])):
         low, high = box.T
         assert np.isfinite([low, high]).all()
         assert (low < high).all()

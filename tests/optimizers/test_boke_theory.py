@@ -17,11 +17,6 @@ WAVE = eo.problems.decaying_wave()
 LIPSCHITZ = np.abs(np.gradient(WAVE(np.linspace(0, 1, 100_001)[:, None]), 1e-5)).max()
 
 
-@pytest.fixture(scope="module")
-def study(script):
-    return script("benchmarks/boke_study.py")
-
-
 def modulus(h):
     """Return ω(h), the largest difference of the wave's values at points at most h apart."""
     f = WAVE(GRID)
@@ -35,10 +30,7 @@ def modulus(h):
 @pytest.mark.parametrize("delta", [0.1, 0.5])
 @pytest.mark.parametrize("wavy", [True, False])
 def test_the_error_of_the_regression_is_covered(kernel, delta, wavy, claim):
-    """Theorem 4.1 on a fixed design: at each point at least 1 - δ of 2,000 draws of the noise lie within the bound.
-
-    Where the function is constant the bound has no slack from ω, and some draws lie outside of it.
-    """
+    """Theorem 4.1 on a fixed design: at each point at least 1 - δ of 2,000 draws of the noise lie within the bound."""
     rng, noise, h = np.random.default_rng(0), 0.3, 0.1
     X, x = rng.random((60, 1)), np.linspace(0.05, 0.95, 10)[:, None]
     # The regression is linear in the values: these are its weights at the points x, (60, 10).
@@ -55,10 +47,7 @@ def test_the_error_of_the_regression_is_covered(kernel, delta, wavy, claim):
 
 
 def test_the_error_is_covered_at_points_chosen_by_the_search_too(study, claim):
-    """Theorem 4.1 is proved for points chosen before the values are known; the search chooses them by the values.
-
-    The bound holds nevertheless in the share promised, at the points visited on a constant function (so that ω = 0).
-    """
+    """Theorem 4.1 is proved for points chosen before the values are known; here on a constant function, ω = 0."""
     place, delta, inside = "Theorem 4.1 (points chosen by the search)", 0.5, []
     arguments = np.linspace(0, 1, 8)[:, None], np.zeros(8), 0.01, 0.1, range(8), 200
     for seed in range(40):
@@ -71,10 +60,7 @@ def test_the_error_is_covered_at_points_chosen_by_the_search_too(study, claim):
 
 
 def test_theorem_4_1_fails_where_values_decide_where_to_evaluate_next(claim):
-    """A rule that leaves a point as soon as its mean is beyond the bound: f = 0, one kernel wide enough for one point.
-
-    The proofs of Lemma 4.9 and Theorem 4.13 apply the theorem to data that a search has chosen by their values.
-    """
+    """A rule that leaves a point as soon as its mean is beyond the bound: f = 0, one kernel wide enough for one point."""
     place = "Proof of Lemma 4.9 and Theorem 4.13, use of Theorem 4.1"
     delta, noise, T, runs = 0.1, 0.1, 1000, 2000
     errors, n = noise * np.random.default_rng(0).standard_normal((runs, T)), np.arange(1, T + 1)
@@ -102,10 +88,10 @@ def test_a_kernel_of_bounded_support_leaves_the_regression_continuous_where_it_e
     assert steps[jump] == pytest.approx(3)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "continuous", "bounded"),
-    [("gaussian", True, False), ("epanechnikov", True, True), ("uniform", False, True)],
-)
+KINDS = [("gaussian", True, False), ("epanechnikov", True, True), ("uniform", False, True)]
+
+
+@pytest.mark.parametrize(("kernel", "continuous", "bounded"), KINDS)
 def test_only_the_epanechnikov_kernel_meets_the_assumptions(kernel, continuous, bounded):
     """Of the kernels (3.2) to (3.4): Ψ is to be 1 at 0 and at most M, continuous, and 0 outside of a ball."""
     values = np.exp(condition([[0.0]], [1.0], 1.0, kernel=kernel).predict(np.linspace(-3, 3, 60_001)[:, None])[1])
@@ -149,12 +135,9 @@ def density(X, h, x, kernel="epanechnikov"):
 
 
 def convergent(t, width, rng):
-    """Return regression and W^(-1/2) at x_t = 0.4 + 0.5 / t from the t - 1 points before, with noise 0.1.
-
-    ``width`` is a bandwidth, or "constructed": the one of the proofs, twice the distance to x_(t/2).
-    """
+    """Return regression and W^(-1/2) at x_t = 0.4 + 0.5 / t from the t - 1 points before, and the bandwidth."""
     x = 0.4 + 0.5 / np.arange(1, t + 1)[:, None]
-    h = 2 * (x[t // 2 - 1, 0] - x[-1, 0]) if width == "constructed" else width
+    h = 2 * (x[t // 2 - 1, 0] - x[-1, 0]) if width == "constructed" else width  # as in the proofs
     y = WAVE(x[:-1]) + 0.1 * rng.standard_normal(t - 1)
     mean, log_density = condition(x[:-1], y, h, kernel="epanechnikov").predict(x[-1:])
     return mean[0], np.exp(-log_density[0] / 2), h
@@ -217,10 +200,8 @@ def test_the_regression_is_locally_consistent(width, claim):
 
 def visited(method, f, budget, **options):
     """Return the points of a run with the Epanechnikov kernel, (budget, d)."""
-    optimizer = method(f, kernel="epanechnikov", rng=0, **options)
-    return np.array(
-        (eo.maximize if f.sense == "max" else eo.minimize)(f, optimizer, budget=budget).history["x"].tolist()
-    )
+    search, optimizer = {"min": eo.minimize, "max": eo.maximize}, method(f, kernel="epanechnikov", rng=0, **options)
+    return np.array(search[f.sense](f, optimizer, budget=budget).history["x"].tolist())
 
 
 def flat(d):
@@ -268,10 +249,7 @@ def test_exploring_by_density_with_scotts_bandwidths_fills_further(claim):
 
 
 def test_bandwidths_that_shrink_too_fast_keep_a_search_in_one_place(claim):
-    """The proofs apply Lemmas 4.3 (b2) and B.7 (b2), whose bandwidths depend on the points, to points found with others.
-
-    Each point of this search lies beyond all earlier kernels: its bonus is infinite, so that it is a maximum of (4.8).
-    """
+    """The bandwidths of Lemmas 4.3 (b2) and B.7 (b2) depend on the points; here each lies beyond all earlier kernels."""
     points = [0.0]
     for t in range(1, 31):
         h = 2.0 ** -(t + 2)
@@ -334,10 +312,7 @@ def test_wide_bandwidths_in_the_first_steps_do_no_harm(study, claim):
 
 
 def test_a_tiny_bandwidth_gives_ucb1_with_half_its_bonus(study, claim):
-    """Section 4.3.1: each choice is that of a plain upper confidence bound with 4 ς² log t / n under the root.
-
-    UCB1 of Auer et al. has 2 log t / n for values in an interval of width 1, where ς = 1/2: 8 ς² log t / n.
-    """
+    """Section 4.3.1: 4 ς² log t / n under the root; UCB1 has 2 log t / n for a width of 1, ς = 1/2: 8 ς² log t / n."""
     f, n, rng = np.random.default_rng(3).random(10), 10, np.random.default_rng(4)
     grid = np.linspace(0, 1, n)[:, None]
     points, *_ = study.visits(grid, f, 1e-6, study.FINITE, range(n), 300, np.random.default_rng(4))

@@ -78,14 +78,8 @@ def test_ctrl_c_returns_what_was_found(city, objective, tmp_path):
         eo.minimize(interrupted, "random", budget=3)
 
 
-def test_the_bar_shows_the_best_value(objective, capsys):
-    run = eo.minimize(objective, "random", budget=3, progress=True)
-    assert f"best {run.fun:.6g}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_options_are_refused(objective):
+    for options, message in (
         ({"method": "best"}, "`method` must be one of 'gp-pm'"),
         ({"budget": 0}, "`budget` must be a whole number of at least 1; got 0"),
         ({"rng": 1.5}, "`rng` must be a whole number"),
@@ -93,21 +87,16 @@ def test_the_bar_shows_the_best_value(objective, capsys):
         ({"workers": 0}, "`workers` must be a whole number"),
         ({"workers": lambda f, items: []}, "`workers` must return the result of every item.* got 0 of 3"),
         ({"catch": KeyboardInterrupt}, "`catch` must be exceptions"),
-    ],
-)
-def test_bad_options_are_refused(objective, options, message):
-    refused(message, eo.minimize, objective, **{"method": "random", "budget": 3, **options})
+    ):
+        refused(message, eo.minimize, objective, **{"method": "random", "budget": 3, **options})
     assert objective.evaluations == 0
 
 
-class Stubborn(Optimizer):
-    """Proposes the same deployment again and again."""
-
-    def _propose(self):
-        return np.arange(self.space.units)
-
-
 def test_a_proposal_already_made_is_replaced(city, objective):
+    class Stubborn(Optimizer):
+        def _propose(self):
+            return np.arange(self.space.units)
+
     optimizer = Stubborn(objective, rng=0)
     rows = optimizer.ask(objective.space.count + 5)
     assert rows.shape == (objective.space.count, 4)

@@ -11,7 +11,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.optimizers import BOX_METHODS, BOKEAuto, Categorical, Integer, RandomSearch, Real
-from emsopt.optimizers.boxes._base import RandomPoints, box_objective
+from emsopt.optimizers.boxes._base import RandomPoints, to_box_objective
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 from emsopt.problems.box import Box
 
@@ -54,7 +54,7 @@ def deployments():
 def test_what_knows_its_direction_refuses_the_other_verb(sense, deployments):
     """A Problem, an Objective, a function on a box, and a function with an attribute `sense`; the verb is named."""
     problem = eo.problems.Problem("line", lambda x: x[:, 0], [(0, 1)], sense)
-    on_its_box = box_objective(plain, bounds=[(0, 1)], sense=sense)
+    on_its_box = to_box_objective(plain, bounds=[(0, 1)], sense=sense)
     known = [problem, saying(sense), on_its_box] + ([deployments] if sense == "min" else [])
     other, optimizer = "max" if sense == "min" else "min", RandomPoints(on_its_box, rng=0)
     message = f"has the `sense` '{sense}': use `{sense}imize`, not `{other}imize`"
@@ -77,10 +77,11 @@ def test_methods_left_out(deployments):
 
 
 def test_a_function_on_a_box_has_one_direction_and_one_box():
-    refused(r'`sense` is missing: pass sense="min" to minimise or sense="max"', box_objective, plain, bounds=[(0, 1)])
-    assert box_objective(saying("min")).sense == "min"
-    refused("`sense` must be that of `f`, 'min', or be omitted; got 'max'", box_objective, saying("min"), sense="max")
-    refused("A BoxObjective already has `bounds`", eo.minimize, box_objective(saying("min")), bounds=[(0, 2)], budget=3)
+    refused('`sense` is missing: pass sense="min" to minimise or', to_box_objective, plain, bounds=[(0, 1)])
+    on_its_box = to_box_objective(saying("min"))
+    assert on_its_box.sense == "min"
+    refused("must be that of `f`, 'min', or be omitted; got 'max'", to_box_objective, saying("min"), sense="max")
+    refused("A BoxObjective already has `bounds`", eo.minimize, on_its_box, bounds=[(0, 2)], budget=3)
 
 
 @pytest.mark.parametrize(("sense", "sign"), [("min", -1), ("max", 1)])
@@ -136,32 +137,20 @@ def test_a_batch_holds_different_points_and_minimize_is_ask_and_tell(name):
     np.testing.assert_array_equal(by_hand.best[0], run.x)
 
 
-def test_a_box_of_whole_numbers_lists_its_points():
-    assert Box([(0.0, 2.0), Integer(3, 7)]).canonical([2.0 + 1e-10, 3 + 1e-10]).tolist() == [2.0, 3.0]
-    box = Box([Integer(-1, 998), Integer(2, 11)])
-    listed = np.unique(box.listing(), axis=0)
-    assert box.count == len(box.listing()) == len(listed) == 10_000
-    assert (listed.min(axis=0).tolist(), listed.max(axis=0).tolist()) == ([-1, 2], [998, 11])
-
-
 def test_an_optimizer_of_another_function_is_refused(deployments):
     """And what is no function, has no box, or names a method of deployments; options of boxes for an Objective."""
     for name, value in {"bounds": [(0, 1)], "noisy": True, "constraints": len}.items():
         refused(f"`{name}` does not apply to an Objective", eo.minimize, deployments, budget=3, **{name: value})
     f, g = eo.problems.forrester(), eo.problems.forrester()
-    of_deployments = {"method": RandomSearch(deployments), "bounds": BOX}
+    of_deployments, of_f = {"method": RandomSearch(deployments), "bounds": BOX}, {"method": RandomPoints(f)}
     for objective, options, message in (
         (3, {}, r"`objective` must be an Objective, a Problem or a function .* got int"),
         (plain, {}, "`bounds` is missing: pass"),
         (plain, {"method": "gp-pm"}, "`method` must be one of 'boke'"),
         (plain, of_deployments, "an instance of BoxOptimizer .* got RandomSearch"),
         (plain, {"method": BOX}, r"`method` must be .* got list\. To give inputs .* write bounds="),
-        (g, {"method": RandomPoints(f)}, "created for this `objective`"),
-        (
-            f,
-            {"method": RandomPoints(f), "bounds": [(0, 1)]},
-            "`bounds` is already set in the optimizer given as `method`",
-        ),
+        (g, of_f, "created for this `objective`"),
+        (f, of_f | {"bounds": [(0, 1)]}, "`bounds` is already set in the optimizer given as `method`"),
     ):
         refused(message, eo.minimize, objective, budget=3, **options)
 
@@ -192,7 +181,7 @@ def test_named_inputs_are_asked_for_and_told_by_name(noisy):
     assert optimizer.best[0] == min([first, *batch], key=lambda x: 1.0 if x is first else x["rate"])
     assert optimizer.recommend()[0] in [first, *batch]
     optimizer.withdraw(optimizer.ask())
-    assert len(optimizer.pending) == 0
+    assert len(optimizer.pending_points) == 0
 
 
 def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():

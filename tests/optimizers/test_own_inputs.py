@@ -7,7 +7,6 @@ from refusals import refused
 from scipy.optimize import Bounds
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer, Real
 from emsopt.optimizers.boxes._base import RandomPoints
 from emsopt.problems.box import Box
@@ -29,15 +28,8 @@ def few_or_small(layers, units, **others):
 @pytest.mark.parametrize("method", METHODS)
 def test_named_inputs_of_all_kinds(method, tmp_path):
     file = tmp_path / "run.jsonl"
-    options = {
-        "method": method,
-        "bounds": INPUTS,
-        "constraints": few_or_small,
-        "budget": 24,
-        "rng": 0,
-        "checkpoint": file,
-    }
-    run = eo.minimize(training, **options)
+    options = {"bounds": INPUTS, "constraints": few_or_small, "budget": 24, "rng": 0, "checkpoint": file}
+    run = eo.minimize(training, method, **options)
     assert (run.history["layers"] * run.history["units"] <= 600).all()
     assert list(run.history.columns) == ["evaluation", *INPUTS, "value", "best", "seconds"]
     assert training(**run.x) == run.fun == run.history["value"].min()
@@ -45,7 +37,7 @@ def test_named_inputs_of_all_kinds(method, tmp_path):
     assert not run.history[[*INPUTS]].duplicated().any()
     assert "'solver': '" in repr(run)
     cut(file, 20)
-    assert same(eo.minimize(training, **options), run)
+    assert same(eo.minimize(training, method, **options), run)
 
 
 def test_a_model_makes_use_of_kinds():
@@ -79,7 +71,7 @@ def test_every_choice_and_whole_number_has_its_share_of_the_cube():
     design = box.latin_hypercube(9, rng=rng)
     assert sorted(design[:, 1]) == list(range(1, 10))
     np.testing.assert_array_equal(np.unique(design[:, 3], return_counts=True)[1], 3)
-    assert box.named(box.canonical(box.named(points[0]))) == box.named(points[0])
+    assert box.to_dict(box.canonical(box.to_dict(points[0]))) == box.to_dict(points[0])
 
 
 @pytest.mark.parametrize("method", FEW)
@@ -134,10 +126,7 @@ def test_fixed_inputs_are_passed_on_and_not_searched():
 @pytest.mark.parametrize("bounds", [[Integer(0, 5)], {"n": Integer(1, 5, log=True)}])
 def test_a_fraction_of_a_whole_number_is_refused(bounds):
     """A known value at 2.6 is not the value at 3: (n - 2.6)² is 0.16 there."""
-    optimizer, message = (
-        RandomPoints(bounds=bounds, sense="min", rng=0),
-        r"(input 0|n) must be a whole number; got 2\.6",
-    )
+    optimizer, message = RandomPoints(bounds=bounds, sense="min", rng=0), r"(input 0|n) must be a whole .* got 2\.6"
     for starts in ({"initial": [([2.6], 0.0)]}, {"x0": [2.6]}):
         refused(message, eo.minimize, lambda *x, **n: 0.0, bounds=bounds, budget=3, **starts)
     refused(message, optimizer.tell, [2.6], 0.0)
@@ -150,8 +139,8 @@ def test_problems_take_inputs_without_names():
     f = eo.problems.Problem("decade", lambda x: np.log10(x[:, 0]) ** 2, [Real(1e-4, 1e2, log=True)], "min", 0, [1.0])
     x = np.log10(np.array(eo.minimize(f, "random", budget=200, rng=0).history["x"].tolist()))
     assert abs(np.mean(x < -1) - 0.5) < 0.1  # half of the decades
-    with pytest.raises(InputError, match="must have no names; name its inputs by `variables`"):
-        eo.problems.Problem("named", lambda x: x[:, 0], {"a": (0, 1)}, "min")
+    message = "must have no names; name its inputs by `variables`"
+    refused(message, eo.problems.Problem, "named", lambda x: x[:, 0], {"a": (0, 1)}, "min")
 
 
 def test_a_function_of_one_dict_is_told_that_names_are_keywords():

@@ -107,10 +107,7 @@ def test_bad_starts_are_refused():
         ({"bounds": {"a": Categorical(["u", "v"])}, "x0": {"a": "w"}}, r"`x0`: a must be one of \('u', 'v'\); got 'w'"),
         ({"bounds": {"a": (0, 1)}, "x0": ["high"]}, r"got 'high'\. As .* names, give a dict with the keys a"),
         ({"constraints": lambda x: False}, "no feasible point was found: .* returned False at all of 10,000"),
-        (
-            {"constraints": lambda x: x[0] - 0.5},
-            r"must return True \(allowed\) or False; at .* it returned .* a compar",
-        ),
+        ({"constraints": lambda x: x[0] - 0.5}, r"must return True \(allowed\) or False; at .* it returned .* a comp"),
         ({"constraints": inside, "x0": [0.1, 0.1]}, r"satisfy the `constraints`; they return False at \[0\.1, 0\.1\]"),
     ):
         refused(message, eo.minimize, bowl, **{"bounds": BOX, "budget": 3, "rng": 0} | options)

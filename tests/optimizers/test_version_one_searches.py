@@ -1,8 +1,4 @@
-"""SparBL and GP-pM as the first version prints them, and what its section 6 says of random cities.
-
-The version is "Optimizing Server Locations for Stochastic Emergency Service Systems". Where the second version says the
-same, its tests stand for both.
-"""
+"""SparBL and GP-pM as printed in the location paper's first version, and what its section 6 says of random cities."""
 
 import numpy as np
 import pytest
@@ -14,8 +10,8 @@ from emsopt.optimizers import GPpM, SparBL
 class Printed(SparBL):
     """SparBL with the argmax of (9) and of line 9 of Algorithm 2."""
 
-    def _minimizer(self, coef):
-        return super()._minimizer(-coef)
+    def _minimize_model(self, coef):
+        return super()._minimize_model(-coef)
 
 
 def test_thompson_sampling_has_to_minimise_its_draw():
@@ -30,7 +26,7 @@ def test_thompson_sampling_has_to_minimise_its_draw():
             if k >= 20:
                 drawn = optimizer.features(every.sites) @ optimizer._coef
                 wanted = drawn.argmin() if method is SparBL else drawn.argmax()
-                assert optimizer._minimizer(optimizer._coef).tolist() == every.sites[wanted].tolist()
+                assert optimizer._minimize_model(optimizer._coef).tolist() == every.sites[wanted].tolist()
             optimizer.tell(sites, optimizer.objective(sites))
         asked[method] = np.mean(optimizer.values[20:])
     assert asked[SparBL] < np.mean(every.values) < asked[Printed]
@@ -46,10 +42,7 @@ def test_the_margin_condition_fails_for_listed_sites_and_holds_for_distinct_depl
 
 
 def test_an_edge_of_two_ends_with_the_first_reduction():
-    """Section 5.4: a region of d = 2 restarts after one row of failures, as 2 x 2/3 is below 2.
-
-    The text counts the failures by n_s = 3; it is n_f that counts them, ten in C.1.
-    """
+    """Section 5.4: a region of d = 2 restarts after one row of failures, n_f = 10 in C.1, as 2 x 2/3 is below 2."""
     city = eo.datasets.grid_city(9, 4, 0.5, rng=0)
     optimizer = GPpM(eo.Objective(city, 4, "approximate"), initial=5, rng=0)
     for _ in range(6):

@@ -51,14 +51,6 @@ def test_the_sited_city_has_the_value_and_can_be_drawn():
     np.testing.assert_allclose(f.bounds[:2, 0], city.atom_locations.min(axis=0))
 
 
-def test_with_hardly_a_call_it_is_the_distance_to_the_nearest(town):
-    """The light-traffic limit: turnout plus the demand's mean travel time from the nearest station."""
-    f = siting(town.scaled(1e-7), 2)
-    x = np.random.default_rng(3).uniform(*f.bounds.T)
-    km = np.hypot(*(x.reshape(2, 1, 2) - town.atom_locations).transpose(2, 0, 1)).min(axis=0)
-    assert f(x) == pytest.approx(1.0 + town.demand_shares @ (1.5 + 1.5 * km), abs=1e-5)
-
-
 def test_bad_input_is_refused(town):
     refused("must have `atom_locations`", siting, town.replace(atom_locations=None), 2)
     refused("`stations` must be a whole number", siting, town, 0)

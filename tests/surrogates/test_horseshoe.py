@@ -30,9 +30,8 @@ def bounded(coef, noise, local, overall, y):
 def test_geweke_joint_distribution(n, D, counted, monkeypatch):
     """Geweke (2004): what prior and likelihood give must stay so when the sampler alternates with new observations.
 
-    Many short chains, each begun with a draw from prior and likelihood, replace one long chain: scales with half-Cauchy
-    tails wander too slowly for one chain's error to be estimated. (26) prints the shape (N + D) / 2 for σ²; with N =
-    17, the candidate sites, in place of n observations the test fails, as it should.
+    Many short chains replace one long chain: scales with half-Cauchy tails wander too slowly. (26) prints the shape
+    (N + D) / 2 for σ²; with N = 17, the candidate sites, in place of n observations the test fails, as it should.
     """
     rng = np.random.default_rng(11)
     X, prior = rng.standard_normal((n, D)), (3.0, 2.0)

@@ -1,4 +1,4 @@
-"""`BoxOptimizer`, the common base class of all optimizers on boxes, and `BoxObjective`, which they optimise."""
+"""`BoxOptimizer`, the base class of the optimizers on boxes, and `BoxObjective`, the objective that they optimise."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,14 +10,14 @@ from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray, Rng
 from ...problems import Problem
 from ...problems.box import POINT_TOLERANCE, Bounds, Box
-from ..ask_tell import AskTell, synchronized
+from ..ask_tell import AskTell, lock_calls
 from ..recommendation import estimated_gains
-from ._search import STARTS, Slopes, best_of_pool, maximize_admitted, maximize_on_cube
+from ._search import STARTS, SmoothFunction, maximize_admitted, maximize_on_cube, rank_on_cube
 
 
 @dataclass(frozen=True, eq=False)
 class BoxObjective:
-    """A function on a box with its sense, and whether it is noisy; build it with `box_objective`."""
+    """A function, the box of its inputs, its sense and whether it is noisy; build it with `to_box_objective`."""
 
     function: Callable[..., Any]
     space: Box
@@ -25,11 +25,11 @@ class BoxObjective:
     noisy: bool
 
     def __call__(self, x: ArrayLike) -> float:
-        """Return the function's result at a point, (d,); inputs that have names are passed by name."""
+        """Return what the function returns at a point, (d,); inputs that have names are passed by name."""
         return self.space.call(self.function, x)  # type: ignore[arg-type]
 
     def with_seed(self, seed: int) -> "BoxObjective":
-        """Return the objective with the noise of a `Problem` drawn from a new seed; other functions are unchanged."""
+        """Return a copy whose noise is drawn from a new random seed if the function is a `Problem`, else itself."""
         if not isinstance(self.function, Problem):
             return self
         return replace(self, function=replace(self.function, rng=np.random.default_rng(seed)))
@@ -38,7 +38,7 @@ class BoxObjective:
 Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
 
 
-def box_objective(
+def to_box_objective(
     f: Function | None = None,
     *,
     bounds: Bounds | None = None,
@@ -51,7 +51,7 @@ def box_objective(
     ``bounds`` and ``sense`` default to the attributes of ``f`` with these names; ``noisy`` defaults to whether its
     ``noise_sd`` is above 0.
     """
-    sense = _sense_of(f, sense)
+    sense = _resolve_sense(f, sense)
     if isinstance(f, BoxObjective):
         if any(value is not None for value in (bounds, noisy, constraints)):
             raise InputError("A BoxObjective already has `bounds`, `noisy` and `constraints`: omit these options.")
@@ -70,8 +70,8 @@ def box_objective(
     return BoxObjective(f, Box(bounds, constraints), sense, bool(noisy))
 
 
-def _sense_of(f: Function | None, sense: str | None) -> str:
-    """Return ``sense``, or else that of the function; raise if there is none, or they differ."""
+def _resolve_sense(f: Function | None, sense: str | None) -> str:
+    """Return ``sense`` or, if it is None, that of the function; raise if both are missing or they differ."""
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
         raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
@@ -82,16 +82,17 @@ def _sense_of(f: Function | None, sense: str | None) -> str:
 
 
 def _missing_function(*x: Any, **inputs: Any) -> float:
+    """Raise: it stands for the function of an optimizer that was created without one."""
     raise InputError(
         "This optimizer has no function: evaluate the points it asks for yourself, and `tell` their values."
     )
 
 
 class BoxOptimizer(AskTell[FloatArray]):
-    """Base of the optimizers on boxes. It never asks for the same point twice unless the objective is noisy.
+    """Base class of the optimizers on boxes. Without noise it never asks for the same point twice.
 
-    A subclass implements `_choose`. It works with points on the unit cube and with *gains*: the observed values, with
-    their sign reversed for minimisation, so that a larger gain is always better.
+    A subclass implements `_yield_points`, with points on the unit cube and *gains*: the observed values, with their
+    sign reversed for minimisation, so that a larger gain is always better.
 
     Parameters
     ----------
@@ -104,22 +105,12 @@ class BoxOptimizer(AskTell[FloatArray]):
     initial : int, optional
         Number of points of the initial design, a Latin hypercube, the same for all methods with one ``rng``. Default:
         2 (d + 1), at least 5.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1)}, sense="min", rng=0)
-    >>> for _ in range(25):
-    ...     point = optimizer.ask()  # {'x': ...}
-    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2)
-    >>> round(optimizer.best[0]["x"], 2)
-    0.3
     """
 
     noun, column = "point", "x"
 
     def __init__(self, f: Function | None = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
-        super().__init__(box_objective(f, **box), rng)
+        super().__init__(to_box_objective(f, **box), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
@@ -132,22 +123,22 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def gains(self) -> FloatArray:
-        """Observed values, with reversed sign if the objective is minimised, shape (t,)."""
-        return np.array(self.values) * (1 if self.better is max else -1)
+        """Observed values, with their sign reversed if the objective is minimised, shape (t,)."""
+        return np.array(self.values) * (1 if self.pick_best is max else -1)
 
     @property
-    def pending(self) -> FloatArray:
+    def pending_points(self) -> FloatArray:
         """Points returned by `ask` whose values have not been told yet, on the unit cube, shape (n, coordinates)."""
         return self._encode([x for x, value in self.taken.items() if value is None])
 
     @property
-    def failed(self) -> FloatArray:
+    def failed_points(self) -> FloatArray:
         """Points whose evaluation failed, on the unit cube, shape (n, coordinates)."""
         return self._encode([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
 
-    @synchronized
+    @lock_calls
     def tell(self, x: Any, value: ArrayLike) -> None:
-        """Report the value of a point, see `AskTell.tell`; raise if a noise-free point already has another value."""
+        """Report the value of a point, see `AskTell.tell`; without noise, raise if the point already has another."""
         point, now = self.space.canonical(x), _validate.single_number(value)
         before = self.taken.get(tuple(point.tolist()))
         if before is not None and now is not None and not self.objective.noisy and not _values_agree(before, now):
@@ -158,19 +149,19 @@ class BoxOptimizer(AskTell[FloatArray]):
         super().tell(x, value)
 
     def _encode(self, points: Any) -> FloatArray:
-        """Return n points, also for n = 0, encoded on the unit cube, shape (n, coordinates)."""
+        """Encode a list of n points on the unit cube, shape (n, coordinates); n may be 0."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:
-        """Return whether a point may be asked for. In a noise-free run it must differ from all earlier points."""
+        """Return whether a point may be asked for: with noise always, else if it differs from all earlier points."""
         apart = np.abs(self._encode(list(self.taken)) - self.space.to_unit(x))
         return self.objective.noisy or not (apart <= POINT_TOLERANCE).all(axis=1).any()
 
-    def _present(self, x: FloatArray) -> Any:
+    def _to_user_form(self, x: FloatArray) -> Any:
         return self.space.presented(x)
 
     def _sample(self) -> FloatArray:
-        """Draw an allowed point uniformly or, if almost none is, by a walk from the allowed points that are known."""
+        """Draw an allowed point uniformly or, if almost no point is allowed, by a random walk from a known one."""
         known = [*self.taken, *map(tuple, self._queue)]
         x = None if self._rarely_allowed else self.space.try_sample(self.rng)
         if x is None and known:
@@ -186,8 +177,8 @@ class BoxOptimizer(AskTell[FloatArray]):
             if self._is_new(x):
                 return x
         if self.values:
-            admits = self._admission()
-            for u in self._choose():
+            admits = self._admission_rule()
+            for u in self._yield_points():
                 x = self.space.from_unit(u)
                 if self._is_new(x) and admits(x):
                     return x
@@ -196,55 +187,52 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _estimates(self) -> FloatArray:
         from ...surrogates.kernels import SquaredExponential
 
-        sign = 1 if self.better is max else -1
+        sign = 1 if self.pick_best is max else -1
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
         power = max(int(np.frexp(np.abs(self.gains).max())[1]) - 900, 0)  # sums of the largest floats would overflow
         estimates = estimated_gains(kernels, self.points, np.ldexp(self.gains, -power))
         most = np.ldexp(np.finfo(float).max, -power)  # the largest float, scaled alike
         return sign * np.ldexp(np.clip(estimates, -most, most), power)
 
-    def _climb(self, function: Slopes, **options: Any) -> FloatArray:
-        """Return the maximiser of a function, searched from random points and near the best observed points."""
+    def _climb(self, function: SmoothFunction, **options: Any) -> FloatArray:
+        """Return the admitted point of the unit cube, (coordinates,), where a function is largest."""
         x = maximize_on_cube(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
         # a simple box without failures bars no point
-        return x if self.space.simple and not len(self.failed) else self._maximize_admitted(function, x)
+        return x if self.space.simple and not len(self.failed_points) else self._maximize_admitted(function, x)
 
-    def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
-        """Yield points of the unit cube: the maximiser of a function, then the pool of `best_of_pool`, best first."""
-        x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
+    def _rank(self, function: SmoothFunction, **options: Any) -> Iterator[FloatArray]:
+        """Yield points of the unit cube: the maximiser of a function, then the pool of `rank_on_cube`, best first."""
+        x, *pool = rank_on_cube(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
         yield x if self.space.simple else self._maximize_admitted(function, x)
         yield from pool
 
-    def _maximize_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
+    def _maximize_admitted(self, function: SmoothFunction, x: FloatArray) -> FloatArray:
         """Return the maximiser, (coordinates,), of a function among admitted points; x is that on the whole cube."""
-        return maximize_admitted(function, self.space, self._admission(), x, self.rng, near=self._best_points())
+        return maximize_admitted(function, self.space, self._admission_rule(), x, self.rng, near=self._best_points())
 
-    def _admission(self) -> Callable[[FloatArray], bool]:
-        """Return the function that decides whether a method may propose a point of the box.
-
-        The constraints must allow it, and the nearest point evaluated so far must not have failed. No values are made
-        up for failed points.
-        """
-        failed, points = self.failed, self.points
+    def _admission_rule(self) -> Callable[[FloatArray], bool]:
+        """Return the function that decides whether a method may propose a point of the box, (d,)."""
+        failed, points = self.failed_points, self.points
 
         def admits(x: FloatArray) -> bool:
             u = self.space.to_unit(x)
+            # the nearest point evaluated so far must not have failed
             near = [np.linalg.norm(known - u, axis=1).min(initial=np.inf) for known in (points, failed)]
             return bool(near[0] <= near[1]) and self.space.allows(x)
 
         return admits
 
     def _best_points(self) -> FloatArray:
-        """Return up to ``STARTS`` of the best observed points, the best one first, scaled to the unit cube."""
+        """Return the best observed points on the unit cube, at most ``STARTS``, best first: (n, coordinates)."""
         return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
 
-    def _choose(self) -> Iterator[FloatArray]:
-        """Yield candidate points on the unit cube in order of preference; `ask` takes the first one that is new."""
+    def _yield_points(self) -> Iterator[FloatArray]:
+        """Yield points of the unit cube, (coordinates,), best first; `ask` takes the first one that is new."""
         raise NotImplementedError
 
 
 def _values_agree(one: float, other: float) -> bool:
-    """Return whether two values are equal up to rounding, or one of them is not finite."""
+    """Return whether two values are equal up to rounding errors, or one of them is not finite."""
     return not np.isfinite(one) or not np.isfinite(other) or bool(np.isclose(one, other, rtol=1e-6, atol=1e-12))
 
 

@@ -1,8 +1,8 @@
 """Maximise a smooth function on a box by L-BFGS-B from many starting points at once.
 
 The coordinates of all starting points are stacked into one vector, and L-BFGS-B maximises the sum of the function
-values, whose terms do not interact: an iteration costs one call of the function on all points. The best point is then
-improved alone, because the stopping tolerance of the joint search applies to the sum and not to a single value.
+values, whose terms do not interact: an iteration costs one call of the function on all points. A second search then
+starts from the best point only, because the stopping tolerance of the joint search applies to the sum.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,21 +13,26 @@ import numpy as np
 from ...errors._types import ArrayLike, FloatArray
 from ...problems.box import Box
 
-Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+SmoothFunction: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
-TOLERANCE = 1e-9  # stopping tolerance, relative to the spread of the values at the starting points
-SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box: less and less
+TOLERANCE = 1e-9  # stopping tolerance, relative to the range of the values at the starting points
+MOVE_WIDTHS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # standard deviations, relative to the cube
 POOL, STARTS = 100, 10  # many points are screened, as a climb takes dozens of evaluations
 
 
 def maximize_on_box(
-    function: Slopes, starts: ArrayLike | Sequence[FloatArray], bounds: ArrayLike, *, steps: int = 40, polish: int = 20
+    function: SmoothFunction,
+    starts: ArrayLike | Sequence[FloatArray],
+    bounds: ArrayLike,
+    *,
+    steps: int = 40,
+    polish: int = 20,
 ) -> tuple[FloatArray, float]:
-    """Return the best point that L-BFGS-B reaches from several starting points, (K, d), and its value.
+    """Return the point, (d,), of the largest value that L-BFGS-B reaches from starting points, (K, d), and this value.
 
-    A coordinate whose ``bounds``, (d, 2), are equal stays fixed. ``steps`` limits the iterations from all starting
-    points together, ``polish`` those of the final search from the best point alone.
+    A coordinate whose ``bounds``, (d, 2), are equal stays fixed. ``steps`` limits the iterations of the joint search
+    from all starting points, ``polish`` those of the final search from the best point.
     """
     from scipy.optimize import Bounds, minimize
 
@@ -61,13 +66,13 @@ def maximize_on_box(
     return np.clip(low + width * best, low, high), float(value)  # scaling back may exceed the bounds by rounding
 
 
-def maximize_on_cube(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
-    """Return the point of the unit cube, (d,), where a function is largest, with the options of `best_of_pool`."""
-    return next(best_of_pool(function, d, rng, **options))
+def maximize_on_cube(function: SmoothFunction, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
+    """Return the point of the unit cube, (d,), where a function is largest, with the options of `rank_on_cube`."""
+    return next(rank_on_cube(function, d, rng, **options))
 
 
-def best_of_pool(
-    function: Slopes,
+def rank_on_cube(
+    function: SmoothFunction,
     d: int,
     rng: np.random.Generator,
     *,
@@ -76,13 +81,13 @@ def best_of_pool(
     spreads: Sequence[float] = (0.1,),
     corners: bool = False,
 ) -> Iterator[FloatArray]:
-    """Yield the point of the unit cube where a function is largest, then the points the search began with, best first.
+    """Yield the point of the unit cube, (d,), where a function is largest, then ``pool`` random points, best first.
 
-    L-BFGS-B starts from the best ``STARTS`` of ``pool`` random points, half of them around the points ``near``, with
-    standard deviations ``spreads``; with ``corners``, also from the best ``STARTS`` corners of the cube.
+    L-BFGS-B starts from the best ``STARTS`` of the random points, half of which are drawn around the points ``near``,
+    with standard deviations ``spreads``; with ``corners``, also from the best ``STARTS`` corners of the cube.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
-    tried = np.vstack([starts_on_box(cube, pool // len(spreads), rng, near=near, spread=spread) for spread in spreads])
+    tried = np.vstack([draw_starts(cube, pool // len(spreads), rng, near=near, spread=spread) for spread in spreads])
     ranked = tried[np.argsort(-function(tried)[0], kind="stable")]
     starts = ranked[:STARTS]
     if corners:
@@ -93,7 +98,7 @@ def best_of_pool(
 
 
 def maximize_admitted(
-    function: Slopes,
+    function: SmoothFunction,
     space: Box,
     admits: Callable[[FloatArray], bool],
     x: FloatArray,
@@ -101,11 +106,11 @@ def maximize_admitted(
     *,
     near: FloatArray,
 ) -> FloatArray:
-    """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
+    """Return the point of the unit cube, (m,), where a function is largest among the encoded points of a box.
 
-    Only points that `Box.to_unit` can return count. The search starts from ``x``, where the function is largest on the
-    whole cube, from the points ``near`` and random ones; it then moves the best one at random by ever smaller steps,
-    and finally climbs without changing whole numbers and choices.
+    ``admits`` decides which points of the box count. The search starts from ``x``, where the function is largest on
+    the whole cube, from the points ``near`` and random ones; it then moves the best one at random by ever smaller
+    steps, and finally climbs without changing whole numbers and choices.
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:
@@ -119,7 +124,7 @@ def maximize_admitted(
         return best, value
 
     best, value = best_of(np.vstack([x, *near, rng.random((POOL, len(x)))]), x, -np.inf)
-    for spread in SPREADS:
+    for spread in MOVE_WIDTHS:
         # every second move, on average, draws one input anew, as small steps seldom change choices
         fresh = np.repeat(rng.random((POOL, space.dimension)) < 1 / (2 * space.dimension), space.sizes, axis=1)
         moved = np.clip(best + spread * rng.standard_normal((POOL, len(x))), 0, 1)
@@ -129,7 +134,7 @@ def maximize_admitted(
     return best_of(maximize_on_box(function, [best], box, steps=0)[0][None], best, value)[0]
 
 
-def starts_on_box(
+def draw_starts(
     bounds: ArrayLike,
     n: int,
     rng: np.random.Generator,
@@ -137,7 +142,7 @@ def starts_on_box(
     near: FloatArray | Sequence[FloatArray] = (),
     spread: float = 0.1,
 ) -> FloatArray:
-    """Return n random starting points, (n, d): uniform, or every second one around one of the points ``near``."""
+    """Draw n points, (n, d), within bounds, (d, 2): uniformly, or every second one around a point of ``near``."""
     low, high = np.asarray(bounds, dtype=float).T
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):

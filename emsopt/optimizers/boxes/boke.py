@@ -16,17 +16,16 @@ p       ``exploring``                 BOKE+: probability of a step by (3.12); ot
 .. math:: x_{t+1} = \arg\max_x \; m_t(x) + \sqrt{β_t / W_t(x)} \quad (3.12), \qquad \arg\max_x m_t(x) \quad (3.14)
 
 The paper specifies neither the factor in h_t nor ς, p and δ, although the results depend strongly on them. The defaults
-below were tuned on functions that appear in no reported study (``benchmarks/boke_training.py``). The factor of h_t
-grows with d because distances grow with the dimension.
+were tuned on functions that appear in no reported study (``benchmarks/boke_training.py``). The factor of h_t grows with
+d because distances grow with the dimension.
 
 The optimizer maximises the logarithm of (3.12) after subtracting the smallest observed value from m. This has the same
 maximiser and does not overflow where W underflows. An evaluation of (3.12) costs O(t d), and no parameters are fitted.
 
-Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow:
-expect a good region rather than an optimum to many digits. The exploration term grows like exp(u²/4) in the scaled
-distance u, so that in many dimensions (3.12) is largest in corners. With six inputs, L-BFGS-B therefore also starts
-from corners. With other numbers it starts from ten random points only and often ends at a lower maximum near the data,
-so that BOKE explores less than (3.12) demands.
+Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow.
+The exploration term grows like exp(u²/4) in the scaled distance u, so that in many dimensions (3.12) is largest in
+corners. With six inputs, L-BFGS-B therefore also starts from corners. With other numbers it starts from ten random
+points only and often ends at a lower maximum near the data, so that BOKE explores less than (3.12) demands.
 
 **KR-UCB** with progressive widening, a baseline of the paper, chooses one of the evaluated points, then a new point
 close to it: algorithm 5, (A.4) and (A.5), after Yee, Lisý and Bowling (2016), Monte Carlo tree search in continuous
@@ -43,10 +42,8 @@ C       ``confidence``     weight of exploration, in standard deviations of the 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
           x_{t+1} = \arg\min_{k(x, \tilde x) > τ} W(x) \quad (A.5)
 
-Without noise, every step adds a new point. Preparing a step costs O(t² d).
-
-Limits. A new point is always close to an evaluated one, so regions far from all points are reached only in many small
-steps.
+Without noise, every step adds a new point. Preparing a step costs O(t² d). Limits. A new point is always close to an
+evaluated one, so regions far from all points are reached only in many small steps.
 """
 
 from collections.abc import Iterator
@@ -58,9 +55,9 @@ import numpy as np
 from ...errors import _validate
 from ...errors._types import ArrayLike, FloatArray, Rng
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
-from ..recommendation import spread, standardized
+from ..recommendation import standard_deviation, standardize_values
 from ._base import BoxOptimizer, Function
-from ._search import STARTS, Slopes, corners_of_cube, maximize_on_box, maximize_on_cube, starts_on_box
+from ._search import STARTS, SmoothFunction, corners_of_cube, draw_starts, maximize_on_box, maximize_on_cube
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +66,7 @@ SCALE = 0.05
 NOISE_SD = 0.005
 DELTA = 0.1
 BANDWIDTH_RULES = {"scott": scott, "silverman": silverman}
-EXPLORING = 0.6
+EXPLORING_SHARE = 0.6
 CORNER_INPUTS = 6  # number of inputs with which the search also starts from corners, see above
 LEAST_LOG_DENSITY = -1000.0  # points with smaller log W count as equally unexplored
 PROFILE_POINTS = 501  # of `profile`, for a smooth line
@@ -82,7 +79,9 @@ class BOKE(BoxOptimizer):
 
     Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Each step maximises
     m + √(β_t / W), where m is the regression of the observed values, standardised and for minimisation with reversed
-    sign, and W the kernel density of the observed points.
+    sign, and W the kernel density of the observed points. In a noise-free run, a maximiser that has already been
+    evaluated is replaced by the point of lowest density (3.10). A point that has been asked for but not observed is
+    treated as observed, with the value predicted by the regression, which keeps the points of a batch apart.
 
     Parameters
     ----------
@@ -97,16 +96,9 @@ class BOKE(BoxOptimizer):
     f, **options
         As in `BoxOptimizer`.
 
-    Notes
-    -----
-    In a noise-free run, a maximiser that has already been evaluated is replaced by the point of lowest density (3.10).
-    A point that has been asked for but not observed is treated as observed, with the value predicted by the regression,
-    which keeps the points of a batch apart.
-
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.optimizers.BOKE(eo.problems.forrester(), rng=0).ask().shape
+    >>> BOKE(bounds=[(0, 1)], sense="min", rng=0).ask().shape
     (1,)
     """
 
@@ -131,29 +123,25 @@ class BOKE(BoxOptimizer):
         )
 
     def surrogate(self) -> KernelRegression:
-        """Return the regression and density of standardised gains at the points observed so far and those pending.
-
-        A pending point has no value yet: the regression's prediction stands in for it.
-        """
-        X, y = self.points, standardized(self.gains)
+        """Return the kernel regression of standardised gains, with those that it predicts at pending points."""
+        X, y = self.points, standardize_values(self.gains)
         h = self.bandwidth
         if isinstance(h, str):
             h = bandwidth(len(y), X.shape[1], self.scale, h)
         model = condition(X, y, h, kernel=self.kernel)
-        if len(waiting := self.pending):
+        if len(waiting := self.pending_points):
             y = np.append(y, model.predict(waiting)[0])
             model = condition(np.vstack([X, waiting]), y, h, kernel=self.kernel)
         return model
 
-    def _choose(self) -> Iterator[FloatArray]:
+    def _yield_points(self) -> Iterator[FloatArray]:
         model = self.surrogate()
         beta = exploration(len(model.y), self.noise_sd)
-        yield from self._maximisers(lambda x: log_upper_bound(model, beta, x))
-        yield from self._maximisers(lambda x: negative_log_density(model, x))
+        yield self._climb(lambda x: log_upper_bound(model, beta, x))
+        yield self._climb(lambda x: negative_log_density(model, x))
 
-    def _maximisers(self, function: Slopes) -> Iterator[FloatArray]:
-        """Yield the maximiser of a function on the unit cube, shape (coordinates,)."""
-        yield self._climb(function, corners=self.space.coordinates == CORNER_INPUTS)
+    def _climb(self, function: SmoothFunction, **options: Any) -> FloatArray:
+        return super()._climb(function, corners=self.space.coordinates == CORNER_INPUTS)
 
 
 class BOKEPlus(BOKE):
@@ -164,20 +152,19 @@ class BOKEPlus(BOKE):
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.optimizers.BOKEPlus(eo.problems.forrester(), rng=0).ask().shape
+    >>> BOKEPlus(bounds=[(0, 1)], sense="min", rng=0).ask().shape
     (1,)
     """
 
-    def __init__(self, f: Function | None = None, *, exploring: float = EXPLORING, **options: Any) -> None:
+    def __init__(self, f: Function | None = None, *, exploring: float = EXPLORING_SHARE, **options: Any) -> None:
         super().__init__(f, **options)
         self.exploring = _validate.probability(exploring, "exploring")
 
-    def _choose(self) -> Iterator[FloatArray]:
+    def _yield_points(self) -> Iterator[FloatArray]:
         if self.rng.random() >= self.exploring:
             model = self.surrogate()
-            yield from self._maximisers(lambda x: model.predict_with_slopes(x)[::2])  # mean and its slopes
-        yield from super()._choose()
+            yield self._climb(lambda x: model.predict_with_slopes(x)[::2])  # mean and its slopes
+        yield from super()._yield_points()
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
@@ -186,10 +173,9 @@ def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> floa
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
-    """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) after t observations.
+    """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) of Theorem 4.13 after t observations.
 
-    This is Theorem 4.13 of the paper with the kernel constant M_Ψ = 1; ``noise_sd`` is ς, and the theorem's bound fails
-    with probability δ. With δ = 2 π² / 3, which is no probability, it is 4 ς² log t of Theorem 4.10.
+    ``noise_sd`` is ς, ``delta`` is δ. With δ = 2 π² / 3, which is no probability, it is 4 ς² log t of Theorem 4.10.
     """
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
 
@@ -201,21 +187,13 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     bounds of the input. Columns: "mean", the regression; "bonus", √(β / W) times the values' standard deviation;
     "bound", the sum of the two, which (3.12) maximises (for minimisation: mean minus bonus, which is minimised); and
     "density", W.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> optimizer = eo.optimizers.BOKE(eo.problems.forrester(), rng=0)
-    >>> optimizer.tell([0.5], 0.91)
-    >>> profile(optimizer).columns.tolist()
-    ['mean', 'bonus', 'bound', 'density']
     """
     import pandas as pd
 
     unit = np.linspace(0, 1, PROFILE_POINTS)[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
-    scale, sign = spread(gains) or 1.0, 1 if optimizer.better is max else -1
+    scale, sign = standard_deviation(gains) or 1.0, 1 if optimizer.pick_best is max else -1
     beta = exploration(len(model.y), optimizer.noise_sd)
     bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, LEAST_LOG_DENSITY) / 2)
     mean = sign * (gains.mean() + scale * mean)
@@ -224,13 +202,13 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
 
 
 def negative_log_density(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W, (n,), and its slopes, (n, d), at points x, (n, d); it is largest at the least explored points."""
+    """Return minus the logarithm of the density W, (n,), and its slopes, (n, d), at points x, (n, d)."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, LEAST_LOG_DENSITY), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log(m(x) - min y + √(β / W(x))), (n,), and its slopes, (n, d), at points x; its maximiser is (3.12)'s."""
+    """Return log(m(x) - min y + √(β / W(x))), (n,), and its slopes, (n, d), at points x, (n, d): see (3.12)."""
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):  # the worst point has a lift of log 0
         lift = np.log(np.maximum(mean - model.y.min(), 0))
@@ -245,11 +223,6 @@ def density_design(n: int, d: int, *, rng: Rng) -> FloatArray:
     """Return n points of the unit cube, (n, d): the first at random, each further one where their density is least.
 
     The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
-
-    Examples
-    --------
-    >>> density_design(3, 1, rng=0).round(2).ravel().tolist()
-    [0.64, 0.0, 1.0]
     """
     rng = _validate.generator(rng)
     X = rng.random((1, d))
@@ -264,11 +237,6 @@ def fill_distance(points: ArrayLike) -> float:
 
     The fill distance is the largest distance from a point of the unit cube to the nearest of the ``points``, (n, d).
     The bound is the largest from ``PROBES`` fixed random points and from (at most as many) corners of the cube.
-
-    Examples
-    --------
-    >>> round(fill_distance([[0.5, 0.5]]), 4)
-    0.7071
     """
     from scipy.spatial import KDTree
 
@@ -281,28 +249,28 @@ def fill_distance(points: ArrayLike) -> float:
 
 
 class KRUCB(BOKE):
-    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper; options as of `BoxOptimizer`."""
+    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper."""
 
     confidence = 0.05  # C of (A.4)
     closeness = 0.5  # τ of (A.5)
     widening = 0.8  # α of the widening
 
     def scores(self, model: KernelRegression) -> FloatArray:
-        """Return m + C √(log(Σ_j W(x_j)) / W), (A.4), at each point of the model; a negative logarithm counts as 0."""
+        """Return m + C √(log(Σ_j W(x_j)) / W), (A.4), at the t points of a model, (t,); a negative log counts as 0."""
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
         return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
 
-    def _choose(self) -> Iterator[FloatArray]:
+    def _yield_points(self) -> Iterator[FloatArray]:
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
         for k in np.argsort(-self.scores(model), kind="stable"):
             # there are more than t^α distinct points: repeat one instead of adding another
             if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
-            yield self._least_dense(model, model.X[k])
+            yield self._least_dense_point(model, model.X[k])
 
-    def _least_dense(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
+    def _least_dense_point(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
         """Return the point, (d,), of lowest density in the ball around ``centre`` where the kernel exceeds τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))  # where the Gaussian kernel falls to τ
 
@@ -316,5 +284,5 @@ class KRUCB(BOKE):
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)
 
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
-        x, _ = maximize_on_box(within, starts_on_box(box, STARTS, self.rng), box)
+        x, _ = maximize_on_box(within, draw_starts(box, STARTS, self.rng), box)
         return centre + (x - centre) / max(np.linalg.norm(x - centre) / radius, 1.0)

@@ -5,10 +5,10 @@ it averages, so that BOKE finds a peak only by evaluating a point on it. Moreove
 data, and all inputs share one bandwidth. Here:
 
 - Half of the steps after the initial design climb every coordinate on its own if the values look like a sum of
-  functions of one input each: if a Gaussian process that is such a sum (`additive`), of the gains or of their normal
-  scores, has a sum of squared leave-one-out errors below ``CLEARLY`` times that of the process below, whenever the
-  kernel is fitted. Coordinate j of the next point then maximises μ_j + κ' σ_j. Many functions with many peaks are close
-  to a sum, or to an increasing function of one, which scores turn into a sum.
+  functions of one input each: if a Gaussian process that is such a sum, of the gains or of their normal scores, has a
+  sum of squared leave-one-out errors below ``ERROR_RATIO`` times that of the process below, whenever the kernel is
+  fitted. Coordinate j of the next point then maximises μ_j + κ' σ_j. Many functions with many peaks are close to a sum,
+  or to an increasing function of one, which scores turn into a sum.
 - Of the other steps, at least half maximise an upper bound. Its mean is that of a Gaussian process with one lengthscale
   per input. The variance of the process would cost O(t²) per evaluation; it is replaced by a kernel density V with half
   the lengthscales. The bonus is at most κ s, and close to zero at an observed point without noise:
@@ -18,13 +18,13 @@ data, and all inputs share one bandwidth. Here:
 
 - The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a *peak*,
   an observed point whose value is at least that of its 2 (d + 1) nearest neighbours. As points accumulate near the
-  peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, the mean
-  of the process given all values, not clipped, with noise ratio ``LEAST_NOISE``, is maximised in the same box instead
-  where it predicts the points nearest to the best peak better, each left out in turn: it needs fewer points than the
-  quadratic, whose maximum may be a poor one again and again, but depends on a fitted kernel.
+  peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, the mean of the process
+  given all values, not clipped, with noise ratio ``LEAST_NOISE``, is maximised in the same box instead where it
+  predicts the points nearest to the best peak better, each left out in turn: it needs fewer points than the quadratic,
+  but depends on a fitted kernel.
 - A peak is *known* if its model predicts only a negligible gain, or if d + 1 points are closer to it than
-  ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
-  maximise the upper bound if there is no such peak.
+  ``CROWDING_DISTANCE``. If the best peak is known, half of the steps that would climb it climb the best unknown peak
+  instead, or maximise the upper bound if there is no such peak.
 
 e^(-V) is a product over the observed points of the variances, relative to s², that would remain if only that point had
 been observed, with half the lengthscales.
@@ -32,8 +32,7 @@ been observed, with half the lengthscales.
 ======  ==================  ====================================================================================
 symbol  name                meaning
 ======  ==================  ====================================================================================
-m       `GaussianProcess`   posterior mean; values below the median over the box are raised to it (see `clipped`),
-                            because bad regions need no accurate model
+m       `GaussianProcess`   posterior mean of values clipped by `clip_at_median`: bad regions need no accurate model
 k, ν    the same            squared-exponential kernel, and noise variance divided by s²; both are fitted by marginal
                             likelihood again when a tenth of the points (at least five) are new
 s       the same            standard deviation of the process
@@ -67,38 +66,39 @@ O(t³).
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from ...errors._types import FloatArray, IntArray
 from ...surrogates.gaussian_process import GaussianProcess, condition
-from ..recommendation import clipped, normal_scores, spread, standardized
+from ..recommendation import clip_at_median, normal_scores, standard_deviation, standardize_values
 from ._base import BoxOptimizer
-from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
-from .gp_ucb import LEAST_NOISE, NOISE_FREE, NOISY, refit, with_expected
+from ._search import STARTS, SmoothFunction, draw_starts, maximize_on_box
+from .gp_ucb import LEAST_NOISE, NOISE_FREE_RATIO, NOISY_RATIO, condition_on_pending, refit
 
 SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
-NEIGHBOURS = 1.5
+NEIGHBOURS = 1.5  # points per coefficient of a quadratic
 RIDGE = 1e-6
-CROWDED = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
-PROMISING = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
-RETURNING = 0.5  # share of the steps that climb the best peak although it is known
-COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used
+CROWDING_DISTANCE = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
+LEAST_GAIN = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
+RETURN_SHARE = 0.5  # share of the steps that climb the best peak although it is known
+SUM_SHARE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
-CLEARLY = 0.7
-MANY = 500  # coefficients of the quadratic from which on they are found through the points, cheaper and equal
+ERROR_RATIO = 0.7  # of squared errors, below which the sum counts as clearly better than the process
+DUAL_COEFFICIENTS = 500  # with as many coefficients, a quadratic is fitted in the dual form, which costs less
 LENGTHSCALES = (0.05, 0.1, 0.2, 0.4, 0.8)  # in widths of the box, few, as each takes an eigendecomposition
 NOISE_RATIOS = (1e-5, 1e-3, 1e-2, 1e-1)
-GRID = 101  # points per input at which the acquisition is evaluated: a grid finds the highest of many peaks
+GRID_POINTS = 101  # points per input at which the acquisition is evaluated: a grid finds the highest of many peaks
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveProcess:
-    """Gaussian process whose function is a sum of one function per input; build it with `condition_additive`.
+    """Gaussian process of a sum of functions of one input each; build it with `condition_additive`.
 
     For t points, ``basis`` B, (t, t), satisfies B Bᵀ = (K + ν I)⁻¹, and ``coefficients``, (t,), are B Bᵀ y; ``scale``
-    is the standard deviation of largest likelihood, ``left_out``, (t,), the prediction of each value from the others.
+    is the standard deviation of largest likelihood; ``leave_one_out``, (t,), predicts each value from the others.
     """
 
     X: FloatArray
@@ -107,26 +107,28 @@ class AdditiveProcess:
     basis: FloatArray
     coefficients: FloatArray
     scale: float
-    left_out: FloatArray
+    leave_one_out: FloatArray
 
-    def along(self, j: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and standard deviation of the function of input j at coordinates z, each (m,)."""
+    def predict_input(self, j: int, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation, each (m,), of the function of input j at values z, (m,), of it."""
         d = self.X.shape[1]
         across = np.exp(-0.5 * ((z[:, None] - self.X[:, j]) / self.lengthscale) ** 2) / d
         variance = 1 / d - ((across @ self.basis) ** 2).sum(axis=1)
         return across @ self.coefficients, self.scale * np.sqrt(np.maximum(variance, 0))
 
-    def best(self, confidence: float, rng: np.random.Generator) -> FloatArray:
-        """Return the point, shape (d,), each of whose coordinates maximises μ_j + κ σ_j on a randomly shifted grid."""
-        z = np.clip((np.arange(GRID + 1) - rng.random()) / (GRID - 1), 0, 1)  # or points would share coordinates
-        sides = [self.along(j, z) for j in range(self.X.shape[1])]
+    def maximize(self, confidence: float, rng: np.random.Generator) -> FloatArray:
+        """Return the point, (d,), whose coordinates maximise μ_j + ``confidence`` σ_j on a randomly shifted grid."""
+        z = np.clip(
+            (np.arange(GRID_POINTS + 1) - rng.random()) / (GRID_POINTS - 1), 0, 1
+        )  # or points would share coordinates
+        sides = [self.predict_input(j, z) for j in range(self.X.shape[1])]
         return z[np.argmax([mean + confidence * deviation for mean, deviation in sides], axis=1)]
 
 
 def condition_additive(
     X: FloatArray, y: FloatArray, lengthscales: Iterable[float], noise_ratios: Iterable[float]
 ) -> list[AdditiveProcess]:
-    """Return the process conditioned on values y at points X, for each pair of a lengthscale and a noise ratio."""
+    """Condition a process on values y, (t,), at X, (t, d), for each pair of a lengthscale and a noise ratio."""
     processes, squared = [], (X[:, None] - X) ** 2
     for lengthscale in lengthscales:
         values, vectors = np.linalg.eigh(np.exp(squared / (-2 * lengthscale**2)).mean(axis=2))
@@ -134,28 +136,25 @@ def condition_additive(
             basis = vectors / np.sqrt(np.maximum(values, 0) + ratio)  # one decomposition serves all ratios
             coefficients = basis @ (basis.T @ y)
             # (5.12) of Rasmussen and Williams (2006)
-            left_out = y - coefficients / (basis**2).sum(axis=1)
+            leave_one_out = y - coefficients / (basis**2).sum(axis=1)
             scale = float(np.sqrt(max(y @ coefficients, 0) / len(y)))
-            processes.append(AdditiveProcess(X, lengthscale, ratio, basis, coefficients, scale, left_out))
+            processes.append(AdditiveProcess(X, lengthscale, ratio, basis, coefficients, scale, leave_one_out))
     return processes
 
 
 class BOKEAuto(BoxOptimizer):
-    """Maximise, chosen at random, an upper bound, a local model or, if it predicts better, an additive process.
+    """Bayesian optimisation that maximises an upper bound, a local model or an additive process, chosen at random.
 
     Options are those of `BoxOptimizer`.
 
-    Notes
-    -----
     In a noise-free run, a maximum of the local model that was already evaluated is replaced by the maximiser of the
     upper bound and, if that was evaluated too, by the point of lowest density. To keep the points of a batch apart, so
-    is a maximum within ``CROWDED`` of a pending point, which was asked for but not observed. Pending points are treated
-    as observed, with the value predicted by the process.
+    is a maximum close to a pending point, which was asked for but not observed. Pending points are treated as observed,
+    with the value predicted by the process.
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.optimizers.BOKEAuto(eo.problems.forrester(), rng=0).ask().shape
+    >>> BOKEAuto(bounds=[(0, 1)], sense="min", rng=0).ask().shape
     (1,)
     """
 
@@ -166,7 +165,7 @@ class BOKEAuto(BoxOptimizer):
     _sum: tuple[bool, float, float] | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the process of clipped gains, with the kernel of the last fit and expected gains at pending points."""
+        """Return the process of clipped gains with the kernel of the last fit, given predictions at pending points."""
         from ...surrogates.kernels import SquaredExponential
 
         X = self.points
@@ -174,80 +173,77 @@ class BOKEAuto(BoxOptimizer):
             kernel, ratio = self._fitted.kernel, self._fitted.noise_ratio
         else:
             kernel = SquaredExponential(np.full(X.shape[1], 0.5))
-            ratio = NOISY if self.objective.noisy else NOISE_FREE
-        observed = condition(kernel, X, standardized(clipped(X, self.gains)), noise_ratio=ratio)
-        return with_expected(observed, self.pending)
+            ratio = NOISY_RATIO if self.objective.noisy else NOISE_FREE_RATIO
+        observed = condition(kernel, X, standardize_values(clip_at_median(X, self.gains)), noise_ratio=ratio)
+        return condition_on_pending(observed, self.pending_points)
 
-    def additive(self) -> AdditiveProcess | None:
-        """Return the additive process of the observed points if `better_sum` found it better, else None."""
+    def additive_process(self) -> AdditiveProcess | None:
+        """Return the additive process of the observations if it predicts better than `process`, else None."""
         if self._sum is None:
             return None
         scored, lengthscale, ratio = self._sum
         X = self.points
-        y = normal_scores(X, self.gains) if scored else standardized(self.gains)
+        y = normal_scores(X, self.gains) if scored else standardize_values(self.gains)
         return condition_additive(X, y, [lengthscale], [ratio])[0]
 
     def _refit(self) -> None:
-        """Fit the kernel if a tenth of the points (at least five) are new and not all values are equal."""
+        """Fit the kernel if a tenth of the points (at least five) are new and the values differ."""
         before = len(self._fitted.X) if self._fitted else -5  # -5: the first fit happens as soon as there are values
         if len(self.values) >= before + max(5, before // 10):
-            X, y = self.points, standardized(clipped(self.points, self.gains))
+            X, y = self.points, standardize_values(clip_at_median(self.points, self.gains))
             if np.ptp(y) > 0:
                 self._fitted = refit(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
-                self._sum = better_sum(X, self.gains, self._fitted)
+                self._sum = select_sum(X, self.gains, self._fitted)
 
-    def _choose(self) -> Iterator[FloatArray]:
+    def _yield_points(self) -> Iterator[FloatArray]:
         self._refit()
-        process, additive = self.process(), self.additive()
-        if additive and self.rng.random() < COORDINATEWISE:
-            along = additive.best(self.rng.choice(CONFIDENCES), self.rng)
-            if not self._is_pending(along):
+        process, additive = self.process(), self.additive_process()
+        if additive and self.rng.random() < SUM_SHARE:
+            along = additive.maximize(self.rng.choice(CONFIDENCES), self.rng)
+            if not self._is_near_pending(along):
                 yield along
         if self.rng.random() >= self.exploring:
-            top = self._exploit(process)
-            if top is not None:
-                yield top
+            x = self._maximize_at_peak(process)
+            if x is not None:
+                yield x
         x = self._climb(lambda x: upper_bound(process, self.confidence, x))
-        if not self._is_pending(x):
+        if not self._is_near_pending(x):
             yield x
-        yield self._climb(lambda x: emptiness(process, x))
+        yield self._climb(lambda x: negative_density(process, x))
 
-    def _exploit(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the point, (d,), where the model at the best unknown peak is largest; None if all are known.
-
-        If the best peak of all is known, its maximum is returned instead in a share ``RETURNING`` of the calls.
-        """
-        X, y = self.points, standardized(self.gains)
+    def _maximize_at_peak(self, process: GaussianProcess) -> FloatArray | None:
+        """Return where a peak's model is largest, (d,): the best unknown or the best of all; None if all are known."""
+        X, y = self.points, standardize_values(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
-        peaks, radii = peaks_of(X, heights)
-        model = None if self.objective.noisy else interpolation(process, X, y, X[peaks[0]])
-        first = found = None
+        peaks, radii = find_peaks(X, heights)
+        model = None if self.objective.noisy else interpolate_peak(process, X, y, X[peaks[0]])
+        first: Any = None
+        found = None
         for peak, radius in zip(peaks, radii, strict=True):
-            x, gain = self._top(model or local_quadratic(X, y, X[peak]), X[peak], radius)
+            x, gain = self._maximize_near(model or fit_quadratic(X, y, X[peak]), X[peak], radius)
             first = x if first is None else first
-            if gain > PROMISING and radius > CROWDED and not self._is_pending(x):
+            if gain > LEAST_GAIN and radius > CROWDING_DISTANCE and not self._is_near_pending(x):
                 found = x
                 break
-        if first is not None and found is not first and not self._is_pending(first) and self.rng.random() < RETURNING:
-            return first
-        return found
+        returns = found is not first and not self._is_near_pending(first) and self.rng.random() < RETURN_SHARE
+        return first if returns else found
 
-    def _is_pending(self, x: FloatArray) -> bool:
-        """Return whether a pending point lies within ``CROWDED`` of x."""
-        return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
+    def _is_near_pending(self, x: FloatArray) -> bool:
+        """Return whether a pending point lies within ``CROWDING_DISTANCE`` of x, (d,)."""
+        return bool((np.linalg.norm(self.pending_points - x, axis=1) <= CROWDING_DISTANCE).any())
 
-    def _top(self, model: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Return the maximiser of a model within ``radius`` of ``centre`` in each input, and its gain over that."""
+    def _maximize_near(self, model: SmoothFunction, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
+        """Return the maximiser, (d,), of a model within ``radius`` of ``centre`` in each input, and its gain there."""
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
-        x, value = maximize_on_box(model, [centre, *starts_on_box(box, STARTS, self.rng)], box)
+        x, value = maximize_on_box(model, [centre, *draw_starts(box, STARTS, self.rng)], box)
         return x, value - model(centre[None])[0][0]
 
 
-def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
-    """Return the additive process that predicts left-out values best; None unless clearly better than ``process``.
+def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
+    """Return whether scores are modelled, lengthscale and noise ratio of the best additive process, or None.
 
-    It is returned as a flag, whether it models normal scores instead of gains, its lengthscale and its noise ratio.
-    Predictions are compared as normal scores, clipped at the box's median.
+    The best has the least leave-one-out errors, of normal scores clipped at the box's median. None is returned unless
+    these are below ``ERROR_RATIO`` times those of ``process``.
     """
     if X.shape[1] == 1:  # with one input, every function is such a sum
         return None
@@ -260,12 +256,14 @@ def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
 
     def error_of_gains(predicted: FloatArray, modelled: FloatArray) -> float:
         # scores rise with gains, and are interpolated between the known ones
-        return error(np.interp(modelled.mean() + spread(modelled) * predicted, known, scores[first]))
+        return error(np.interp(modelled.mean() + standard_deviation(modelled) * predicted, known, scores[first]))
 
-    plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardized(gains), scores))
-    errors = [error_of_gains(each.left_out, gains) for each in plain] + [error(each.left_out) for each in scored]
+    plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardize_values(gains), scores))
+    errors = [error_of_gains(each.leave_one_out, gains) for each in plain] + [
+        error(each.leave_one_out) for each in scored
+    ]
     k = int(np.argmin(errors))
-    if errors[k] > CLEARLY * error_of_gains(process.left_out, clipped(X, gains)):
+    if errors[k] > ERROR_RATIO * error_of_gains(process.leave_one_out, clip_at_median(X, gains)):
         return None
     best = [*plain, *scored][k]
     return k >= len(plain), best.lengthscale, best.noise_ratio
@@ -278,23 +276,25 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
     return mean + bonus, mean_slope - 0.5 * bonus[:, None] * density_slope
 
 
-def emptiness(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -V(x), shape (n,), and its slopes, (n, d). V is the module's density, so -V is largest far from data."""
+def negative_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return minus the density V of the module's notes, (n,), and its slopes, (n, d), at points x, (n, d)."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 
 
 def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return m(x) and V(x), each of shape (n,), and the slopes of both, (n, d), in O(t d) per point."""
+    """Return mean m and density V at points x, (n, d), each (n,), and their slopes, (n, d), in O(t d) per point."""
     lengthscales = np.ascontiguousarray(np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float)
-    return _evaluate(np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise_ratio)
+    return _mean_and_density(
+        np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise_ratio
+    )
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(
+def _mean_and_density(
     points: FloatArray, X: FloatArray, lengthscales: FloatArray, coefficients: FloatArray, noise_ratio: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return what `mean_and_density` returns, from the arrays of the process."""
+    """Compute the result of `mean_and_density` from the arrays of the process."""
     t, d = X.shape
     mean, density = np.zeros(len(points)), np.zeros(len(points))
     mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)
@@ -315,8 +315,8 @@ def _evaluate(
     return mean, density, mean_slope, density_slope
 
 
-def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the rows of X no worse than their 2 (d + 1) nearest neighbours, the best first, and their radii r."""
+def find_peaks(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the indices of the peaks of values y at points X, (t, d), best first, and the distance r of each."""
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     near = np.argsort(distances, axis=1, kind="stable")[:, 1 : 2 * (d + 1) + 1]  # each point is nearest to itself
@@ -325,23 +325,21 @@ def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
     return peaks, np.sort(distances[peaks], axis=1)[:, min(t - 1, d + 1)]
 
 
-def interpolation(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: FloatArray) -> Slopes | None:
-    """Return the mean, with slopes, of the process given all values, or None if the quadratic predicts better.
-
-    Compared are the squared errors at the d + 2 points nearest to the best peak, (d,), each left out in turn.
-    """
+def interpolate_peak(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: FloatArray) -> SmoothFunction | None:
+    """Return the mean, with slopes, of the process given all values, or None if a quadratic predicts better."""
     whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
+    # compared at the points nearest to the peak, each left out in turn
     near = np.argsort(np.linalg.norm(X - peak, axis=1), kind="stable")[: len(peak) + 2]
-    refits = [local_quadratic(np.delete(X, i, 0), np.delete(y, i), peak) for i in near]
+    refits = [fit_quadratic(np.delete(X, i, 0), np.delete(y, i), peak) for i in near]
     by_quadratic = [refit(X[[i]])[0][0] - y[i] for i, refit in zip(near, refits, strict=True)]
-    by_process = (whole.left_out - whole.residuals)[near]
+    by_process = (whole.leave_one_out - whole.residuals)[near]
     if by_process @ by_process > np.dot(by_quadratic, by_quadratic):
         return None
     return lambda x: mean_and_density(whole, x)[::2]
 
 
-def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
-    """Return the quadratic fitted to the points nearest to a centre, as a function of points that also gives slopes."""
+def fit_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> SmoothFunction:
+    """Fit a quadratic to the points nearest to ``centre``; return it as a function that also returns slopes."""
     t, d = X.shape
     n = (d + 1) * (d + 2) // 2
     distances = np.linalg.norm(X - centre, axis=1)
@@ -351,7 +349,7 @@ def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
     z, weights = (X[near] - centre) / h, 1 - (distances[near] / h) ** 2
     middle = np.average(y[near], weights=weights)
     ridge = RIDGE * weights.sum()
-    if n < MANY:
+    if n < DUAL_COEFFICIENTS:
         rows, columns = np.triu_indices(d)
         features = np.column_stack([np.ones(len(z)), z, z[:, rows] * z[:, columns]])
         weighted = features * weights[:, None]

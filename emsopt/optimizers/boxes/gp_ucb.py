@@ -14,8 +14,7 @@ symbol  name              meaning
 ν       -                 noise variance divided by the variance of the process
 ======  ================  ======================================================================================
 
-Preparing a step costs O(t³), several times over if the kernel is fitted. An evaluation of the acquisition function
-costs O(t²).
+Preparing a step costs O(t³), several times over if the kernel is fitted, and an evaluation of the acquisition O(t²).
 
 **GP-EI** is not from the papers. Jones, Schonlau and Welch (1998), Efficient global optimization of expensive black-box
 functions, maximise the expected improvement over the best value g; the kernel is that recommended by Snoek, Larochelle
@@ -32,11 +31,9 @@ g       -                  best observed value; with noise, best posterior mean 
 ======  =================  ===================================================================================
 
 Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
-broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times.
-
-With noise, the likelihood alone overfits a few dozen values. The lengthscales then have the prior of `GPUCB`, the noise
-is fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input
-each (`Additive`), which few points determine better.
+broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times. With noise, this overfits a
+few dozen values: the lengthscales then have the prior of `GPUCB`, the noise is fitted too, and the likelihood chooses
+between a Matérn kernel and a sum of kernels of one input each (`Additive`), which few points determine better.
 """
 
 from collections.abc import Iterator
@@ -47,74 +44,73 @@ import numpy as np
 
 from ...errors._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
-from ..recommendation import log_expected_improvement, standardized
+from ..recommendation import log_expected_improvement, standardize_values
 from ._base import BoxOptimizer
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-NOISY, NOISE_FREE = 1e-2, 1e-6  # also without noise, or K + ν I would be singular where points almost repeat
-POOL: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `best_of_pool`, larger than the default
+NOISY_RATIO, NOISE_FREE_RATIO = 1e-2, 1e-6  # above 0, or K + ν I would be singular where points almost repeat
+SEARCH_OPTIONS: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `rank_on_cube`, larger than the default
 SPREAD = 1.0  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 
 
 class GPUCBFixed(BoxOptimizer):
-    """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper; options are those of `BoxOptimizer`."""
+    """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper. Options are those of `BoxOptimizer`."""
 
     confidence = 2.0  # √β of (A.3), constant as in the paper
     bandwidth = 0.8
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of the observed points, with standardised gains as values."""
+        """Return the Gaussian process of the observations, with standardised gains as values."""
         from ...surrogates.kernels import SquaredExponential
 
         # √(d / 12) is the standard deviation of uniform points in the cube, over all inputs
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
-        ratio = NOISY if self.objective.noisy else NOISE_FREE
-        return condition(kernel, self.points, standardized(self.gains), noise_ratio=ratio, amplitude=1.0)
+        ratio = NOISY_RATIO if self.objective.noisy else NOISE_FREE_RATIO
+        return condition(kernel, self.points, standardize_values(self.gains), noise_ratio=ratio, amplitude=1.0)
 
-    def _choose(self) -> Iterator[FloatArray]:
-        bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
-        yield from self._rank(bound, **POOL)
+    def _yield_points(self) -> Iterator[FloatArray]:
+        bound = partial(upper_bound, condition_on_pending(self.process(), self.pending_points), self.confidence)
+        yield from self._rank(bound, **SEARCH_OPTIONS)
 
 
 class GPUCB(GPUCBFixed):
-    """GP-UCB that fits its kernel before every step: one lengthscale per input, amplitude and, if noisy, the noise.
+    """GP-UCB that fits lengthscales, amplitude and, if values are noisy, the noise variance before every step.
 
     The fit maximises the marginal likelihood times a prior under which the logarithms of the lengthscales have a
-    standard deviation of ``SPREAD`` around their common mean. Without noise, the noise variance is fixed at
-    ``NOISE_FREE`` times the amplitude. Options are those of `BoxOptimizer`.
+    standard deviation of ``SPREAD`` around their common mean. Options are those of `BoxOptimizer`.
     """
 
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of standardised gains with hyperparameters that `refit` finds."""
-        gains = standardized(self.gains)
+        """Return the Gaussian process of the observations, with standardised gains as values, by `refit`."""
+        gains = standardize_values(self.gains)
         self._last = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
 
 
 def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
-    """Return the process fitted from broad lengthscales, or from those of ``last`` if that is likelier."""
+    """Fit a process to values y, (t,), at X, (t, d), from broad lengthscales and from those of ``last``."""
     from ...surrogates.kernels import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
-    ratio, bounds = (NOISY, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
+    ratio, bounds = (NOISY_RATIO, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE_RATIO, (NOISE_FREE_RATIO,) * 2)
     fits = [fit(kernel, X, y, noise_ratio=ratio, noise_ratio_bounds=bounds, spread=spread) for kernel in kernels]
     return max(fits, key=lambda process: process.log_likelihood)
 
 
-def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProcess:
-    """Return the process conditioned on its own predictions at the pending points, shape (n, d)."""
+def condition_on_pending(process: GaussianProcess, pending: FloatArray) -> GaussianProcess:
+    """Return the process conditioned on its own predictions at points without a value yet, (n, d)."""
     for x in pending:
         # a pending point then has hardly any variance left, which drives the next one away
-        process = process.appended(x, process.predict(x[None])[0][0])
+        process = process.with_observation(x, process.predict(x[None])[0][0])
     return process
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return μ + √β σ, (A.3) of the BOKE paper, and its slopes at points x, shape (n, d); ``confidence`` is √β."""
+    """Return μ + √β σ, (A.3) of the BOKE paper, (n,), and its slopes at points x, (n, d); ``confidence`` is √β."""
     mean, variance, mean_slope, variance_slope = process.predict_with_slopes(x)
     deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))  # the slope divides by the deviation
     return mean + confidence * deviation, mean_slope + confidence * variance_slope / (2 * deviation[:, None])
@@ -126,19 +122,19 @@ RANDOM_LENGTHSCALES = (0.1, 2.0)  # range of random lengthscales, in widths of t
 
 
 class GPEI(BoxOptimizer):
-    """Expected improvement by a Gaussian process fitted before every step; with noise its kernel may be `Additive`."""
+    """Expected improvement by a Gaussian process fitted before every step. Options are those of `BoxOptimizer`."""
 
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of largest likelihood, with standardised gains as values."""
+        """Return the likeliest fitted Gaussian process of the observations, with standardised gains as values."""
         from ...surrogates.kernels import Additive, Matern52
 
-        X, y, broad = self.points, standardized(self.gains), np.full(self.space.coordinates, 0.5)
+        X, y, broad = self.points, standardize_values(self.gains), np.full(self.space.coordinates, 0.5)
         kernels: list[Kernel] = [Matern52(broad)]
         if self.objective.noisy:
             kernels.append(Additive(broad))
-            options: dict[str, Any] = {"noise_ratio": NOISY, "spread": SPREAD}
+            options: dict[str, Any] = {"noise_ratio": NOISY_RATIO, "spread": SPREAD}
         else:
             low, high = np.log(RANDOM_LENGTHSCALES)
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
@@ -148,15 +144,15 @@ class GPEI(BoxOptimizer):
         self._last = max(fits, key=lambda process: process.log_likelihood)
         return self._last
 
-    def _choose(self) -> Iterator[FloatArray]:
+    def _yield_points(self) -> Iterator[FloatArray]:
         process = self.process()
-        goal = process.predict(process.X)[0].max() if self.objective.noisy else standardized(self.gains).max()
-        improvement = partial(log_improvement, with_expected(process, self.pending), float(goal))
-        yield from self._rank(improvement, **POOL)
+        goal = process.predict(process.X)[0].max() if self.objective.noisy else standardize_values(self.gains).max()
+        improvement = partial(log_improvement, condition_on_pending(process, self.pending_points), float(goal))
+        yield from self._rank(improvement, **SEARCH_OPTIONS)
 
 
 def log_improvement(process: GaussianProcess, goal: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithm of the expected improvement over ``goal``, shape (n,), and its slopes at x, (n, d)."""
+    """Return the log of the expected improvement over ``goal``, (n,), and its slopes, (n, d), at points x, (n, d)."""
     from scipy.special import log_ndtr
 
     mean, variance, mean_slope, variance_slope = process.predict_with_slopes(x)

@@ -1,1 +1,1 @@
-"""Optimizers of control problems, where each play has a cost: learners, their model, the loop and regrets."""
+"""Optimizers of control problems, in which every evaluation (a play) has a cost: learners, model, search, regrets."""

@@ -1,16 +1,10 @@
-r"""Learners of a control problem: which variables to control next, and at what values.
+r"""Learners of a control problem, which choose the variables to control next, and their values.
 
-=================  ================================================================================================
-`UnknownCost`      Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret
-                   Costs": explore every set, then play the cheapest set that may be good enough
-`UCBPSQ`           play the set with the largest E[u], regardless of cost (Hayashi et al. 2022)
-`TSPSQ`            play the set with the largest expected value of a posterior sample (Hayashi et al. 2022)
-`UCBCVS`           play the cheapest set whose E[u] is within ε_t of the largest; needs known costs (Tay et al. 2023)
-`ETC50`            play each group of equally large sets 50 times, smallest sets first, then continue as UCB-PSQ
-=================  ================================================================================================
+`UnknownCost` is Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
+Its rivals are `UCBPSQ` and `TSPSQ` of Hayashi et al. (2022), `UCBCVS` of Tay et al. (2023), and `ETC50`.
 
-Here E[u] is the expected upper confidence bound, maximised over the values of the controlled variables. All learners
-are used by ask / tell: ``ask`` returns a set and values for its variables, ``tell`` reports the outcome of the play.
+E[u] is the expected upper confidence bound, maximised over the values of the controlled variables. ``ask`` returns a
+set and values for its variables, ``tell`` reports the outcome of the play.
 """
 
 from typing import Any
@@ -24,7 +18,7 @@ from .model import ControlModel, PosteriorSample
 
 
 class ControlLearner:
-    """Base of the learners: holds a model of the values and the observed costs.
+    """Base class of the learners, which choose the plays of a control problem by a model of values and observed costs.
 
     Parameters
     ----------
@@ -43,7 +37,7 @@ class ControlLearner:
     counts, paid : ndarray, shape (m,)
         Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)
-        Set and values of each play.
+        Set of each play, and the values of its variables.
     phase : str
         Current phase of the method, such as "search".
     """
@@ -71,7 +65,7 @@ class ControlLearner:
         return np.divide(self.paid, self.counts, out=np.full(len(self.paid), np.nan), where=self.counts > 0)
 
     def ask(self) -> tuple[int, FloatArray]:
-        """Return the set to play next and the values of its variables, shape (k,)."""
+        """Return the index of the set to play next, and values of its variables, shape (k,)."""
         if self.model.process is None:
             i = self._first_set()
             return i, self.rng.random(len(self.problem.control_sets[i]))
@@ -89,10 +83,7 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return the set and values, (k,), of the play with the largest expected posterior mean.
-
-        Before there is a model, it is the play with the largest observed value.
-        """
+        """Return set and values, (k,), of the play with the largest posterior mean; without a model, largest value."""
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:
@@ -106,15 +97,15 @@ class ControlLearner:
         return max(found, key=lambda entry: entry[0])[1:]
 
     def _candidates(self) -> list[int]:
-        """Return the indices of the sets that the learner may choose from."""
+        """Return the indices of the sets from which the learner chooses."""
         return self.model.maximal
 
     def _first_set(self) -> int:
-        """Return the index of the set to play before there is a model."""
+        """Return the index of the set to play while there is no model yet."""
         return int(self.rng.choice(self._candidates()))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        """Return the set to play next and the values of its variables, (k,), chosen by the model."""
+        """Return the index of the set to play next, and values of its variables, (k,), both chosen by the model."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -122,20 +113,20 @@ class ControlLearner:
 
 
 def _best_set(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
-    """Return the key of ``found`` (a set) with the largest value, and its point; entries are (value, point)."""
+    """Return the set with the largest value, and its point, from a dict of sets to pairs of value and point, (k,)."""
     i = max(found, key=lambda j: found[j][0])
     return i, found[i][1]
 
 
 class UCBPSQ(ControlLearner):
-    """Play the set with the largest E[u], regardless of cost; a set within another cannot have a larger one."""
+    """Play the set with the largest E[u], regardless of cost, except sets contained in another, whose E[u] is less."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         return _best_set({i: self.model.best(i, "upper") for i in self._candidates()})
 
 
 class TSPSQ(ControlLearner):
-    """Play the set with the largest expected value of a posterior sample, ignoring sets contained in another."""
+    """Play the set with the largest expected value of a posterior sample, except sets contained in another."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
@@ -143,24 +134,22 @@ class TSPSQ(ControlLearner):
 
 
 class UCBCVS(ControlLearner):
-    """Play the cheapest set, by the problem's mean costs, whose largest E[u] is within ε_t of the largest."""
+    """Play the cheapest set, by the problem's mean costs, whose E[u] is within ε_t of the largest of all sets."""
 
     def epsilon(self, t: int) -> float:
         """Return ε_t at play t = 1, 2, ..., in units of the objective: the square root of (amplitude / t)."""
         return float(np.sqrt(self.model.process.amplitude / t))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        found = [self.model.best(i, "upper") for i in range(len(self.counts))]
+        found, costs = [self.model.best(i, "upper") for i in range(len(self.counts))], self.problem.costs
         bounds = np.array([value for value, _ in found])
         close = np.flatnonzero(bounds + self.epsilon(len(self.plays) + 1) >= bounds.max())
-        cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
         # E[u] decides among equally cheap sets
-        i = int(cheapest[np.argmax(bounds[cheapest])])
-        return i, found[i][1]
+        return _best_set({i: found[i] for i in close.tolist() if costs[i] == costs[close].min()})
 
 
 class ETC50(UCBPSQ):
-    """Explore each group of equally large sets in turn by E[u], smallest sets first, then continue as UCB-PSQ."""
+    """Play 50 times by E[u] within each group of equally large sets, smallest sets first, then continue as UCB-PSQ."""
 
     plays_per_group = 50
 
@@ -170,29 +159,29 @@ class ETC50(UCBPSQ):
         self.groups: list[list[int]] = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
 
     @property
+    def _group(self) -> int:
+        """Index of the group that is explored; the number of groups or more once all were."""
+        return len(self.plays) // self.plays_per_group
+
+    @property
     def phase(self) -> str:  # type: ignore[override]
-        """Current phase: "explore group k" while group k is explored, then "commit"."""
-        k = len(self.plays) // self.plays_per_group
-        return f"explore group {k + 1}" if k < len(self.groups) else "commit"
+        """Current phase: "explore group k" while the k-th group is explored, k = 1, 2, ..., then "commit"."""
+        return f"explore group {self._group + 1}" if self._group < len(self.groups) else "commit"
 
     def _candidates(self) -> list[int]:
-        k = len(self.plays) // self.plays_per_group
-        return self.groups[k] if k < len(self.groups) else self.model.maximal
+        return self.groups[self._group] if self._group < len(self.groups) else self.model.maximal
 
 
 class UnknownCost(ControlLearner):
     r"""Explore every set in turn, then play the cheapest set that may still be good enough.
 
-    Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs";
-    line numbers below are the algorithm's.
+    Algorithm 1 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", whose lines
+    are numbered here.
 
     In the second phase a set is feasible while u - worst > (1 - α) (l - worst), where u is the set's smallest upper
     bound so far, l the largest lower bound so far and ``worst`` a known lower bound of the objective (line 16). Of the
-    feasible sets it plays the one with the lowest cost bound,
-
-    .. math:: \max(\hat c_i - \sqrt{2 \log T / T_i}, 0)
-
-    (lines 22 to 25). Ties are broken in favour of the set with the largest E[u] (line 26).
+    feasible sets it plays the one with the lowest cost bound, see `cost_bounds`, and among equal ones that with the
+    largest E[u] (line 26).
 
     Choices that the paper leaves open:
 
@@ -200,14 +189,12 @@ class UnknownCost(ControlLearner):
       budget.
     - **T** is the budget divided by the smallest positive mean cost observed in the exploration, but at least 2.
     - **Line 11** of the paper uses an index that exceeds the exploration. Here a set's upper bound is the minimum over
-      the rounds in which it was computed. In the exploration of m sets the lower bound of line 10 is computed once in
-      every m rounds.
-    - **Bounds are compared only if they were computed with the same hyperparameters.** When these are estimated again,
-      the bounds are reset.
+      the rounds in which it was computed. In the exploration of m sets the lower bound of line 10, which starts at
+      ``worst``, is computed once in every m rounds.
+    - **Bounds are reset** when hyperparameters are estimated again. When no set is feasible, only the bounds of the
+      current round are kept.
     - **An infeasible set stays infeasible** until the bounds are reset, because lower bounds only rise and α only
-      falls. Its bound is not computed in the meantime. When no set is feasible, only the bounds of the current round
-      are kept.
-    - The lower bound starts at ``worst``.
+      falls. Its bound is not computed in the meantime.
 
     Parameters
     ----------
@@ -227,12 +214,6 @@ class UnknownCost(ControlLearner):
         Feasible sets (line 16) in the second phase.
     restarts : int
         Number of rounds in which no set was feasible, so that the bounds were reset (lines 17 to 20).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> UnknownCost(eo.problems.hill_control(), budget=20, rng=0)
-    <UnknownCost: 0 plays, spent 0, explore>
     """
 
     def __init__(
@@ -252,13 +233,11 @@ class UnknownCost(ControlLearner):
         """Forget all confidence bounds: ``lower`` becomes ``worst``, ``upper`` infinity; every set may be feasible."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
-        self._possibly_feasible = list(
-            range(len(self.counts))
-        )  # sets that may be feasible: others stay infeasible until a reset
+        self._possibly_feasible = list(range(len(self.counts)))  # others stay infeasible until a reset
         self._bounded_by = self.model.fits
 
     def ask(self) -> tuple[int, FloatArray]:
-        """Return the set to play next and the values of its variables, shape (k,)."""
+        """Return the index of the set to play next, and values of its variables, shape (k,)."""
         if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
             self.phase = "exploit"
             self.feasible = self._possibly_feasible  # all sets, until bounds are computed
@@ -283,7 +262,7 @@ class UnknownCost(ControlLearner):
         return i, x
 
     def _exploit(self) -> tuple[int, FloatArray]:
-        """Return the set to play in the second phase, and the values of its variables, (k,) (lines 14 to 26)."""
+        """Return the set to play in the second phase, and values of its variables, (k,): lines 14 to 26."""
         if self.halving:
             times = (len(self.plays) - self._explored) // self.problem.dimension
             self.alpha = self.first_alpha * 0.5**times
@@ -307,16 +286,16 @@ class UnknownCost(ControlLearner):
         return _best_set({i: bounds[i] for i in self.feasible if costs[i] == lowest})
 
     def _lower_bound(self) -> float:
-        """Return the largest expected lower confidence bound, E[l], over all sets and all values of their variables."""
+        """Return the largest expected lower confidence bound, E[l], of all sets and all values of their variables."""
         return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
     def _feasible_sets(self) -> list[int]:
-        """Return the indices of the sets with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
+        """Return the indices of the feasible sets, those with upper - worst > (1 - α) (lower - worst): line 16."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
 
     def cost_bounds(self) -> FloatArray:
-        """Return the lower confidence bound on the mean cost of every set, shape (m,): Algorithm 1, lines 22 to 24.
+        """Return the lower confidence bound on the mean cost of every set, shape (m,): lines 22 to 24.
 
         It is max(mean observed cost - √(2 log T / T_i), 0) after T_i plays of set i, and 0 for a set not played. During
         the exploration T is not known yet, and the bounds of the sets played are NaN.

@@ -1,4 +1,4 @@
-r"""Model of a control problem: a Gaussian process, and the best confidence bounds of every control set.
+r"""Model of a control problem: a Gaussian process, and the best expected confidence bounds of every control set.
 
 .. math:: u = μ + β σ, \qquad l = μ - β σ, \qquad \max_{x^i} E[u([x^i, X^{-i}])]
 
@@ -11,14 +11,12 @@ c, g       -                     factors of the kernel k = c g: from controlled 
 =========  ====================  =================================================================================
 
 The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
-(`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points. The first search, from random starting
-points, replaces E[σ] by √E[σ²], a close upper bound: E[σ²] is a quadratic form in c, whose matrix is computed once. The
-second search maximises E[u] itself, from the result of the first search or of the last round, whichever has the larger
-E[u].
+(`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points. A first search, from random starting
+points, replaces it by √E[σ²], a close upper bound: E[σ²] is a quadratic form in c, whose matrix is computed once. A
+second search maximises E[u] itself, from the better result of the first search and of the last round.
 
-**A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
-f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
-within no other.
+**A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, because a mean
+never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie within no other.
 
 Hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the lengthscales,
 and are estimated again when the number of plays has grown by the factor REFIT_GROWTH. The prior mean is the mean of the
@@ -34,7 +32,7 @@ from numpy.typing import NDArray
 from ..._running.parallel import one_thread
 from ...errors._types import ArrayLike, FloatArray
 from ...problems.control.problem import ControlProblem
-from ..boxes._search import Slopes, maximize_on_box, starts_on_box
+from ..boxes._search import SmoothFunction, draw_starts, maximize_on_box
 
 NODES = 64
 SCREENING_POINTS, CLIMB_STARTS = 96, 4  # screening is cheap, and a start costs a search
@@ -47,11 +45,10 @@ FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; qu
 
 
 class ControlModel:
-    """A Gaussian process of the plays so far, with searches for the best bound of each set.
+    """Gaussian process of the plays of a control problem, with searches for the largest confidence bound of each set.
 
     ``process`` is None before ``initial`` plays are observed, ``fits`` counts how often hyperparameters were estimated,
-    and ``maximal`` lists the control sets that are not contained in another one. ``beta`` is the weight of the
-    posterior standard deviation in the bounds.
+    and ``maximal`` lists the control sets that are not contained in another one. ``beta`` is β of the bounds.
     """
 
     beta, initial = 2.0, 5
@@ -68,20 +65,20 @@ class ControlModel:
         self._last: dict[tuple[int, str], list[FloatArray]] = {}  # starts of the next round, as bounds change little
 
     def tell(self, point: ArrayLike, value: float) -> None:
-        """Add a play: the values of all variables, shape (d,), and the observed value of the objective."""
+        """Add a play: the values of all d variables, shape (d,), and the observed value of the objective."""
         self.points.append(np.array(point, dtype=float))
         self.values.append(float(value))
         if len(self.values) < self.initial:
             return
         with one_thread:
             if self.process is not None and len(self.values) < REFIT_GROWTH * self._fitted_with:
-                self.process = self.process.appended(self.points[-1], self.values[-1], self.prior)
+                self.process = self.process.with_observation(self.points[-1], self.values[-1], self.prior)
             else:
                 self._fit()
             self._prepare()
 
     def _fit(self) -> None:
-        """Condition the process on all plays, with newly estimated hyperparameters."""
+        """Estimate the hyperparameters again, and condition the process on all plays."""
         from ...surrogates.gaussian_process import fit
         from ...surrogates.kernels import SquaredExponential
 
@@ -95,7 +92,7 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Set the arrays that all searches of a round need; ``averages``, (n, d), are E[g] by play and variable."""
+        """Compute what all searches of a round need: the inverse (K + ν I)⁻¹, and E[g] by play and variable, (n, d)."""
         from scipy.linalg.lapack import dpotri
 
         process = self.process
@@ -107,39 +104,41 @@ class ControlModel:
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
-        """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
+        """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i``, and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
-            box, starts = self._starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
+            box, starts = self._draw_starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
             end = maximize_on_box(bound.approximate, starts, box, steps=STEPS, polish=0)[0]
             x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=POLISH)
         self._last[i, kind] = [x]
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of set ``i``'s variables."""
+        """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of the values in set ``i``."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 
     def best_of_sample(self, sample: "PosteriorSample", i: int) -> tuple[float, FloatArray]:
-        """Return the largest expected value of a posterior sample over set ``i`` and its maximiser, shape (k,)."""
+        """Return the largest expected value of a posterior sample for set ``i``, and its maximiser, shape (k,)."""
         function = sample.expected(i)
         with one_thread:
-            box, starts = self._starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
+            box, starts = self._draw_starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
             x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)
         return value, x
 
-    def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return bounds for set ``i``, and the ``most`` best of n random points, half of them near the best plays."""
+    def _draw_starts(
+        self, i: int, function: SmoothFunction, n: int, most: int
+    ) -> tuple[list[tuple[float, float]], FloatArray]:
+        """Return the bounds of set ``i``, (k, 2), and the best of n random points, half near good plays, (most, k)."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
-        points = starts_on_box(box, n, self.rng, near=near)
+        points = draw_starts(box, n, self.rng, near=near)
         return box, points[np.argsort(-function(points)[0])[:most]]
 
 
 class ExpectedBound:
-    """E[μ] + weight E[σ] of one control set as a function of the values of its k controlled variables."""
+    """The function E[μ] + weight E[σ] of the values of the k variables that a control set holds."""
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
@@ -154,7 +153,7 @@ class ExpectedBound:
         self.form: FloatArray | None = None  # of the quadratic form in c, computed when `approximate` is first called
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return E[μ] + weight E[σ], shape (K,), and slopes (K, k) at values (K, k) of the controlled variables."""
+        """Return E[μ] + weight E[σ], (K,), and its slopes, (K, k), at values of the controlled variables, (K, k)."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         v = c[:, None] * self.g
         w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
@@ -162,14 +161,14 @@ class ExpectedBound:
         return self._values_and_slopes(x, c, w)
 
     def approximate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return E[μ] + weight √E[σ²], (K,), and slopes, (K, k), at values, (K, k): a faster approximation."""
+        """Return E[μ] + weight √E[σ²], (K,), and its slopes, (K, k), at values (K, k): a faster approximation."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))  # averaged over nodes once, for all c
         return self._values_and_slopes(x, c, (c @ self.form * c)[:, None])
 
     def _values_and_slopes(self, x: FloatArray, c: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the bound and its slopes at x, from c, (K, n), and the plays' parts w, (K, nodes, n), in σ²."""
+        """Return bound, (K,), and slopes, (K, k), at x from c, (K, n), and the plays' parts w in σ², (K, nodes, n)."""
         pull = c * self.pull
         deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
         values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
@@ -181,7 +180,7 @@ class ExpectedBound:
 
 
 class PosteriorSample:
-    """A random function from the posterior: a sum of FEATURES random waves, conditioned pathwise on the data."""
+    """A random function drawn from the posterior: a sum of FEATURES random waves, conditioned pathwise on the data."""
 
     def __init__(self, model: ControlModel) -> None:
         process, rng = model.process, model.rng
@@ -197,13 +196,13 @@ class PosteriorSample:
 
     @cached_property
     def wave_averages(self) -> NDArray[np.complex128]:
-        """Means over every variable's marginal of the factors exp(i w x) of the waves, shape (FEATURES, d)."""
+        """Mean of exp(i w x) for each frequency w of a wave and variable x, over its marginal, shape (FEATURES, d)."""
         at = (np.arange(QUANTILES) + 0.5) / QUANTILES
         x = np.column_stack([X.quantile(at) for X in self.model.problem.marginals])
         return np.exp(1j * x[:, None] * self.waves).mean(axis=0)
 
-    def expected(self, i: int) -> Slopes:
-        """Return the expected value of the sample as a function, with slopes, of the variables of set ``i``."""
+    def expected(self, i: int) -> SmoothFunction:
+        """Return the expected value of the sample as a function, with slopes, of the values in set ``i``."""
         model, problem = self.model, self.model.problem
         controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
         mean = np.exp(1j * self.phases) * (self.wave_averages[:, rest].prod(axis=1) if len(rest) else 1.0)

@@ -1,7 +1,6 @@
 r"""`bocvs`: play a control problem until the budget is spent; the regrets of its plays.
 
-From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". In each round a learner
-from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome.
+From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
 
 **Regret.** Play t controls set i_t at values x_t, which have the expected value E_{i_t}(x_t); c_i is the mean cost of
 set i, and w the problem's ``worst`` value, 0 in the paper. Regret compares the plays with the best expected value v* of
@@ -104,7 +103,7 @@ def bocvs(
     method : str
         "unknown-cost" (the paper's), "ucb-psq", "ts-psq", "ucb-cvs" or "etc-50": see `emsopt.optimizers.LEARNERS`.
     budget : float
-        Maximum total cost of all plays. The run ends when the next play does not fit.
+        Maximum total cost of all plays.
     rng : int or Generator, optional
         Source of all randomness: the method, the uncontrolled variables, noise and costs. Play number t has the same
         random numbers under every method.
@@ -172,7 +171,7 @@ def bocvs(
 def _stored_play(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
-    """Return the set, values and outcome of the play on file, ``row``, in place of the proposed set i and values x."""
+    """Return set, values and outcome of the play in a row of the checkpoint, in place of the proposed i and x."""
     proposed = int(i), x.tolist()
     try:
         i, x = problem.check_query(row["set"], row["x"])
@@ -186,7 +185,7 @@ def _stored_play(
 def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a dict that identifies a run in a checkpoint: method, options and numbers of the problem."""
+    """Return plain values that identify a run in its checkpoint: method, options and numbers of the problem."""
     nodes = problem.nodes(4)  # identifies the marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]
@@ -205,10 +204,10 @@ def _description(
 
 
 def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
-    """Return the history of a run on a problem, which is solved if necessary, with its expected values and regrets.
+    """Return the history of a run with the expected value of each play and the regrets after it as further columns.
 
-    ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``, ``simple_regret`` and ``weighted_regret`` are
-    R^f, R^c, r and R of the module's formulas, with T the number of plays so far and α = ``alpha``.
+    Columns: ``expected``, E_i(x) of a play, and ``quality_regret``, ``cost_regret``, ``simple_regret`` and
+    ``weighted_regret``, which are R^f, R^c, r and R of the module's formulas for α = ``alpha``.
     """
     problem = problem.solved()
     best = int(np.argmax(problem.set_values))

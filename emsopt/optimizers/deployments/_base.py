@@ -1,4 +1,4 @@
-"""`Optimizer`, the common base class of all optimizers of deployments."""
+"""`Optimizer`, the base class of all optimizers of deployments."""
 
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from ..recommendation import posterior_means
 
 
 class Optimizer(AskTell[IntArray]):
-    """Base of the optimizers of deployments; see `AskTell`. ``space`` holds the allowed deployments."""
+    """Base class of the optimizers of deployments; see `AskTell`. ``space`` holds the allowed deployments."""
 
     noun, column = "deployment", "sites"
     space: DeploymentSpace
@@ -40,27 +40,24 @@ class Optimizer(AskTell[IntArray]):
         return prior + posterior_means(kernels, counts, np.array(self.values) - prior)
 
     def _median_values(self, counts: IntArray) -> FloatArray:
-        """Return the p-median objective, (K,), of rows of ``counts``, (K, G), the units in each twin group of sites."""
+        """Return the p-median objective, (K,), of deployments given as units in each twin group of sites, (K, G)."""
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
     def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective, (g, t), after a unit moves from ``gives``, (g,), to ``takes``, (t,).
-
-        Both are twin groups, and ``counts``, (G,), the units before the move (Whitaker 1983).
-        """
+        """Return the p-median objective, (g, t), after a unit moves from a twin group, (g,), to another, (t,)."""
         members = np.repeat(np.arange(len(counts)), counts)
         change = swap_changes(self._nearest_groups, members, len(counts))
         return self._median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]
 
     @cached_property
     def _nearest_groups(self) -> Lists:
-        """All twin groups in order of cost, and these costs, for each atom."""
+        """Twin groups of sites in order of cost, and these costs, for each atom."""
         costs, shares = self._group_costs, self.space.city.demand_shares
         return lists_of(matrix_costs(costs, shares), np.arange(len(shares)), len(costs))
 
     @cached_property
     def _group_costs(self) -> FloatArray:
-        """Rows of `Objective.costs`, one per twin group of sites, shape (G, M)."""
+        """Cost of each atom by twin group of sites, shape (G, M), from `Objective.costs`."""
         first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]  # twins cost the same
         return np.ascontiguousarray(self.objective.costs[first_site])
 
@@ -68,7 +65,7 @@ class Optimizer(AskTell[IntArray]):
 # compiled, as numpy would need an array (K, G, M)
 @njit(cache=True)
 def _weighted_minima(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
-    """Return Σ_j w_j min_g c_gj, (K,), over the groups g with a unit, for each row of ``counts``, (K, G)."""
+    """Return Σ_j w_j min_g c_gj, (K,), over the groups g that have a unit in each row of ``counts``, (K, G)."""
     values = np.empty(len(counts))
     for k in range(len(counts)):
         nearest = np.full(len(weights), np.inf)
@@ -81,7 +78,7 @@ def _weighted_minima(costs: FloatArray, weights: FloatArray, counts: IntArray) -
 
 
 class RandomSearch(Optimizer):
-    """Ask for random deployments, with each unit at a random free place.
+    """Optimizer that asks for random deployments, with each unit at a random free place.
 
     Examples
     --------

@@ -1,16 +1,12 @@
-r"""Minimise a quadratic function over the choice of p places.
+r"""Choose p places that minimise a quadratic function.
 
 Problem (8) of "Optimizing Server Locations in Spatial Queues":
 
     minimise xᵀA x + bᵀx  over x in {0, 1}^N with Σ x_i = p,  A symmetric with zero diagonal.
 
-================  =====================================================================================================
-method            what it does
-================  =====================================================================================================
 ``"swap"``        tabu search from 40 starts; no bound. The default: lowest values in the least time
 ``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
-================  =====================================================================================================
 
 A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
 cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
@@ -38,13 +34,13 @@ from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 
 CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver, below the range of int32
-CUTS = 60  # most minimum cuts of a relaxation
+MOST_CUTS = 60  # most minimum cuts of a relaxation
 RESTARTS = 20  # annealing walks: a single one may end in a poor local minimum
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms, which bounds rounding
 
 
 class QuadraticMinimum(NamedTuple):
-    """Best x that `minimize_quadratic` found, its value, and a lower bound on all values (-inf if there is none)."""
+    """Best x, (N,), that `minimize_quadratic` found, its value, and a lower bound on all values, or -inf if unknown."""
 
     x: IntArray
     value: float
@@ -92,7 +88,7 @@ def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
     return float(x @ A @ x - np.diag(A) @ x + b @ x)
 
 
-def _swap(
+def _minimize_by_swaps(
     A: FloatArray,
     b: FloatArray,
     units: int,
@@ -102,15 +98,15 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Return the best x that `tabu` finds, shape (N,), and -inf, because there is no lower bound."""
+    """Minimise by `tabu`; return the best x, (N,), and -inf, because there is no lower bound."""
     patience = 2 * len(b) if steps is None else steps
     return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
 
-def _annealing(
+def _minimize_by_annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best x of ``RESTARTS`` annealing walks of 100 N steps from random places, and -inf as lower bound."""
+    """Minimise by ``RESTARTS`` walks of `anneal`, of 100 N steps each; return the best x, (N,), and -inf."""
     slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
@@ -121,10 +117,10 @@ def _annealing(
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-def _relax(
+def _minimize_by_cuts(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return x, (N,), and a lower bound by `_relaxation`, with each place split into one per unit it can hold."""
+    """Minimise by `_relax`, with each place split into one per unit it can hold; return x, (N,), and a bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -132,7 +128,7 @@ def _relax(
     if p in (0, len(place)):  # nothing to choose
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
-        taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p)
+        taken, bound = _relax(pairs, (b + 2 * A @ floors)[place], p)
     counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
     return counts, bound + value(A, b, floors)
 
@@ -147,8 +143,8 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     carries |A_ij|, and the terminal edge of i the linear cost b_i + Σ_j A_ij, from the source if positive and to
     the sink if negative.
 
-    A, shape (N, N), is symmetric, and its diagonal is ignored. Returned are x, shape (N,), and a lower bound, which is
-    below the minimum only by the rounding to integer capacities (about 1e-9 N² times the largest sum of capacities).
+    A, (N, N), is symmetric, and its diagonal is ignored. Return x, (N,), and a lower bound, which is below the minimum
+    only by the rounding to integer capacities (about 1e-9 N² times the largest sum of capacities).
     """
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -177,14 +173,13 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     return x[:n], flow.flow_value / scale + np.minimum(linear, 0).sum()
 
 
-def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
+def _relax(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     """Minimise over p places by submodular relaxation and minimum cuts; return x, (N,), and a lower bound.
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
     Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
     and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient A⁺_ij (x*_i + x*_j - 1) of
-    the papers' loss, and λ follows Σ x* - p, both by Polyak's step length, times a factor that is halved after five
-    cuts without a better bound.
+    the papers' loss, and λ follows Σ x* - p, both by Polyak's step length.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)  # 1: the bound (9) is tight where both places are taken
@@ -194,7 +189,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     multiplier = -(worth[p - 1] + worth[p]) / 2
     spread = np.abs(A).sum() + np.abs(b).sum()
     best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
-    for _ in range(CUTS):
+    for _ in range(MOST_CUTS):
         relaxed = plus * gamma
         # Γ (x_i + x_j - 1) of both orders: 2 Σ_j linear, and minus Σ constant below
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)
@@ -206,7 +201,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
             best, best_value = feasible, total
         waited = 0 if least > bound else waited + 1
         bound = max(bound, least)
-        if waited == 5:
+        if waited == 5:  # cuts without a better bound
             pace, waited = pace / 2, 0
         slope = plus * (x[:, None] + x - 1)
         excess = x.sum() - p
@@ -220,7 +215,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
 
 
 def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
-    """Return x after adding the cheapest or removing the most expensive unit until exactly p are placed."""
+    """Return x, (N,), after adding the cheapest or removing the most expensive place until exactly p are chosen."""
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:
@@ -234,9 +229,9 @@ def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
 
 
 _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
-    "swap": _swap,
-    "annealing": _annealing,
-    "relaxation": _relax,
+    "swap": _minimize_by_swaps,
+    "annealing": _minimize_by_annealing,
+    "relaxation": _minimize_by_cuts,
 }
 
 
@@ -247,7 +242,7 @@ LAST_TEMPERATURE = 1e-3  # relative to the first: at the end, hardly any rise is
 def tabu(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, keys: FloatArray, patience: int
 ) -> IntArray:
-    """Return the best allocation that `descend` reaches, as units per place, shape (N,).
+    """Minimise `value` by tabu search from several starts; return the best allocation, as units per place, (N,).
 
     Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N): the
     first not at all, and every second one so strongly that it is random.
@@ -277,7 +272,7 @@ def tabu(
 def descend(
     A: FloatArray, cost: FloatArray, x: IntArray, floors: IntArray, capacities: IntArray, patience: int
 ) -> IntArray:
-    """Swap until ``patience`` steps in a row bring no new best allocation; return the best one, (N,).
+    """Swap units until ``patience`` steps in a row bring no new best allocation; return the best one, (N,).
 
     A step relocates the unit whose move lowers the value most or raises it least, and bars both places for some steps.
     With ``patience`` 0, only swaps that lower the value are made. ``cost``, b + 2 A x, is the change of the value for
@@ -358,5 +353,5 @@ def anneal(
 
 @njit(cache=True, nogil=True)
 def _change(A: FloatArray, cost: FloatArray, i: int, j: int) -> float:
-    """Return the change of the value if a unit moves from place i to place j; a unit is not paired with itself."""
+    """Return the change of `value` if a unit moves from place i to place j; a unit is not paired with itself."""
     return 0.0 if i == j else cost[j] - cost[i] + 2 * A[i, i] - 2 * A[i, j]

@@ -1,8 +1,7 @@
 """Competitors of the papers' methods on deployments: a genetic algorithm and simulated annealing.
 
 **Genetic.** Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300,
-breed deployments that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites,
-mutation relocates units, and the best survive. This implementation follows that description, not their code. They
+breed deployments that a hypercube model evaluates. This implementation follows that description, not their code. They
 replace a generation at a time; here each child competes immediately (steady state), as evaluations are expensive.
 
 **Simulated annealing.** A move that increases the value by Δ is accepted with probability exp(-Δ / T) (Metropolis), and
@@ -18,7 +17,7 @@ from ...city.deployment_space import DeploymentSpace
 from ...errors._types import IntArray
 from ...evaluators.objective import Objective
 from ._base import Optimizer
-from .swaps import random_neighbour
+from .swaps import draw_neighbour
 
 ATTEMPTS = 20  # known children in a row, after which a random deployment is asked for: the population is exhausted
 
@@ -26,8 +25,6 @@ ATTEMPTS = 20  # known children in a row, after which a random deployment is ask
 class Genetic(Optimizer):
     """Genetic algorithm that breeds the best deployments observed so far.
 
-    Notes
-    -----
     A parent is the better of two random members of the population (binary tournament). A child keeps the sites that
     its parents share and takes the others from either parent at random, so that it is feasible if both parents are.
 
@@ -49,18 +46,18 @@ class Genetic(Optimizer):
         for _ in range(ATTEMPTS):
             child = crossover(self.space, self._parent(ranking), self._parent(ranking), self.rng)
             for _ in range(self.rng.poisson(self.mutation)):
-                child = random_neighbour(self.space, child, self.rng)
+                child = draw_neighbour(self.space, child, self.rng)
             if self.is_free(child):
                 break
         return child
 
     def _parent(self, ranking: IntArray) -> IntArray:
-        """Return the better of two random deployments, (p,); ``ranking`` holds indices of ``sites``, best first."""
+        """Return the better of two random deployments, (p,), of those whose indices are in ``ranking``, best first."""
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]  # the lower rank is the better
 
 
 def crossover(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a canonical child of two canonical deployments, shape (p,), by the rule of `Genetic`."""
+    """Return a child, (p,), of two deployments, (p,): their shared sites, and others from either one at random."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))
@@ -86,14 +83,11 @@ class SimulatedAnnealing(Optimizer):
         self.position: IntArray | None = None
         self.height = np.inf
 
-    def _temperature(self) -> float:
-        return float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)  # T₀ / k
-
     def _propose(self) -> IntArray:
         if self.position is None or len(self.values) < self.initial:
             return self.draw()
         for _ in range(KNOWN_STEPS):
-            sites = random_neighbour(self.space, self.position, self.rng)
+            sites = draw_neighbour(self.space, self.position, self.rng)
             if self.is_free(sites):
                 return sites
             known = self.taken[tuple(sites.tolist())]
@@ -110,6 +104,7 @@ class SimulatedAnnealing(Optimizer):
 
     def _step(self, sites: IntArray, value: float) -> None:
         """Move to ``sites`` if they are no worse than the current deployment, else with probability exp(-Δ / T)."""
-        climb, temperature = value - self.height, self._temperature()
+        climb = value - self.height
+        temperature = float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)  # T₀ / k
         if climb <= 0 or (temperature > 0 and self.rng.random() < np.exp(-climb / temperature)):
             self.position, self.height = sites, value

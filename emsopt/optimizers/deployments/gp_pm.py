@@ -21,8 +21,7 @@ x^c             ``centre``      centre of the feasible trust region (17), as uni
 A location is a group of interchangeable sites. Deployments are numbers of units at locations.
 
 Choices that the paper leaves open: 𝒯 = 20; successes need not be consecutive (section 5.4), and the region's first
-value counts as one (y' starts at infinity); a restart takes no evaluation; expected improvement is compared by its
-logarithm, which does not underflow.
+value counts as one (y' starts at infinity); a restart takes no evaluation.
 
 Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
 `benchmarks/RESULTS.md` has the contribution of each.
@@ -31,13 +30,13 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
   as covariance.
 - ``scale``: a factor multiplies kernel (13), which has none.
 - ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
-  likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer
-  steps, beyond ALWAYS_FIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
-- ``climbs``: expected improvement is maximised by climbs inside the region (`climbing_search`) instead of random swaps
-  (`adaptive_swapping`), and nothing is evaluated twice. Algorithm 3 may end at a deployment whose value is known; the
-  literal version spends an evaluation on it.
-- ``centre``: the centre follows the region's best deployment. Algorithm 4 keeps the centre until the restart; the
-  shrinking region then soon leaves the best deployment outside. The repair counts a success only inside the region.
+  likelihood would have to fit a weight per location to a few dozen values. Training also takes fewer steps, beyond
+  ALWAYS_FIT_LIMIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
+- ``climbs``: expected improvement is maximised by climbs inside the region (`search_by_climbs`) instead of random swaps
+  (`swap_adaptively`). Algorithm 3 may end at a deployment whose value is known, which the literal version evaluates
+  again.
+- ``centre``: the centre follows the region's best deployment, and only values inside the region count as successes.
+  Algorithm 4 keeps the centre; the shrinking region then soon leaves the best deployment outside.
 - ``cap``: d does not grow beyond the whole space.
 - ``start``: a new centre is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The
   literal version lists all deployments if there are at most MOST_LISTED.
@@ -59,17 +58,19 @@ from ..recommendation import log_expected_improvement
 from ._base import Optimizer
 
 EDGE = 20.0
-GROW, SHRINK = (3, 1.5), (10, 2 / 3)
+GROWTH, SHRINKAGE = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
 MOST_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
-ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
+ALWAYS_FIT_LIMIT = 100  # observations up to which hyperparameters are trained after each one, later less often
 MOST_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]
-Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
+"""A function from deployments, as units in each twin group, (K, G), to scores, (K,)."""
+ScoreBounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
+"""A function from units, (G,), and twin groups, (g,) and (t,), to bounds on the scores after swaps, (g, t)."""
 
 SWAPS, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
 CANDIDATES, CHAINS = 256, 2
@@ -94,10 +95,8 @@ class GPpM(Optimizer):
     ----------
     process : GaussianProcess or None
         Surrogate model; None before ``initial`` deployments are observed.
-    centre : ndarray of int, shape (G,), or None
-        Centre of the trust region, as the number of units in each twin group of sites.
-    edge : float
-        Largest Hamming distance from the centre in the trust region, d.
+    centre, edge : ndarray of int, shape (G,), or None; float
+        Centre of the trust region, as units in each twin group of sites, and largest Hamming distance from it, d.
     restarts, optima : int, list of int
         Number of trust regions that became too small for a swap, and the index of the best deployment of each.
 
@@ -117,8 +116,8 @@ class GPpM(Optimizer):
         initial: int = 20,
         literal: bool = False,
         edge: float = EDGE,
-        grow: tuple[int, float] = GROW,
-        shrink: tuple[int, float] = SHRINK,
+        grow: tuple[int, float] = GROWTH,
+        shrink: tuple[int, float] = SHRINKAGE,
     ) -> None:
         super().__init__(objective, rng=rng)
         # below 2, no swap is allowed
@@ -144,16 +143,16 @@ class GPpM(Optimizer):
         return self._posterior(*self._surrogate_and_counts(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the log of the expected improvement, equation (18), of allowed deployments, (K, p), shape (K,).
+        """Return the logarithm of the expected improvement (18) of allowed deployments, (K, p), shape (K,).
 
-        It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
-        at an observed deployment. Deployments asked for but not yet observed are not taken into account.
+        It is the improvement over the lowest observed value or, with noise, over the lowest posterior mean at an
+        observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
         process, counts = self._surrogate_and_counts(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
 
     def _surrogate_and_counts(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
-        """Return the surrogate, and ``deployments`` as units in each twin group, (K, G); raise before the first fit."""
+        """Return the fitted process, and deployments, (K, p), as units in each twin group, (K, G)."""
         if self.process is None:
             raise InputError(
                 f"the surrogate is first trained on {self.initial} observations and has {len(self.values)}; "
@@ -186,16 +185,16 @@ class GPpM(Optimizer):
         else:
             self._resize(value, self.centre)
         moved = told > MOST_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
-        # every second time from ALWAYS_FIT observations on, every fifth from MOST_MODELLED on
-        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT) == 0
+        # every second time from ALWAYS_FIT_LIMIT observations on, every fifth from MOST_MODELLED on
+        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT_LIMIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
             x = self._told[-1]
-            self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
+            self.process = self.process.with_observation(x, value, self._prior(x[None])[0] + self._constant)
 
     def _choose_observations(self) -> Sequence[int]:
-        """Return the ascending indices of the observations to fit: all, or of many the ones nearest to the centre."""
+        """Return the ascending indices of the observations to fit: all, or of many those nearest to the centre."""
         told = len(self._told)
         if self.centre is None or told <= MOST_MODELLED or "weights" not in self._repairs:
             return range(told)
@@ -204,7 +203,7 @@ class GPpM(Optimizer):
         return np.sort(latest_first[np.argsort(distance, kind="stable")[:MOST_MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Update the trust region around ``centre`` after a new value (Algorithm 4, lines 13 to 20)."""
+        """Move, grow, shrink or restart the trust region after a new value (Algorithm 4, lines 13 to 20)."""
         follows, x = "centre" in self._repairs, self._told[-1]
         if value < self._region_value - 1e-9 and (not follows or np.abs(x - centre).sum() <= self.edge):
             self._region_value, self._region_best = value, len(self._told) - 1
@@ -246,7 +245,7 @@ class GPpM(Optimizer):
             self.centre = climb(self.space, score, bounds, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Fit a process to the observations ``rows``, from a previous fit; also return the constant of its mean."""
+        """Return a process fitted to the observations ``rows``, from a previous one, and the constant of its mean."""
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
@@ -277,10 +276,10 @@ class GPpM(Optimizer):
 
         score, bounds = self._score_functions(process, self._constant, partial(log_expected_improvement, goal))
         if "climbs" not in self._repairs:
-            return self.space.deployment(adaptive_swapping(self.space, score, self.centre, self.edge, self.rng))
+            return self.space.deployment(swap_adaptively(self.space, score, self.centre, self.edge, self.rng))
         known = [] if self.objective.noisy else [self.space.group_counts(list(sites)) for sites in self.taken]
         taken = np.array(known, dtype=int).reshape(-1, len(self.centre))
-        best = climbing_search(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
+        best = search_by_climbs(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
         return self.draw() if best is None else self.space.deployment(best)
 
     def _condition_on_pending(self, process: GaussianProcess) -> GaussianProcess:
@@ -289,17 +288,15 @@ class GPpM(Optimizer):
             if value is None:
                 x = self.space.group_counts(list(sites))
                 prior = self._prior(x[None]) + self._constant
-                process = process.appended(x, process.predict(x[None], prior)[0][0], prior[0])
+                process = process.with_observation(x, process.predict(x[None], prior)[0][0], prior[0])
         return process
 
     def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
-    ) -> tuple[Score, Bounds]:
-        """Return two functions: the score of deployments, and upper bounds on the scores of all swaps of one.
+    ) -> tuple[Score, ScoreBounds]:
+        """Return the score of deployments, ``rate`` of mean and deviation, and upper bounds on it after swaps.
 
-        A score is ``rate`` of mean and deviation, which must fall with the first and rise with the second. The bounds
-        need O(n) per swap: the mean is exact, and the variance explained at x' is a convex function of k(x', X), so its
-        tangent at x is below it.
+        ``rate`` must fall with the mean and rise with the deviation. The bounds need O(n) per swap.
         """
 
         def score(counts: IntArray) -> FloatArray:
@@ -311,6 +308,7 @@ class GPpM(Optimizer):
             across = process.kernel(x[None], process.X)[0]
             weights = process.solve(across)
             mean = self._prior_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
+            # the variance explained at x' is a convex function of k(x', X), and above its tangent at x
             explained = 2 * sums(weights) - across @ weights
             variance = process.amplitude * np.maximum(process.kernel.diag(x[None]) - explained, 0)
             slack = ROUNDING * np.sqrt(process.amplitude)
@@ -319,11 +317,11 @@ class GPpM(Optimizer):
         return score, bounds
 
     def _prior(self, counts: IntArray) -> FloatArray:
-        """Return the p-median objective (demand-weighted mean cost of the nearest unit) per row of counts, (K,)."""
+        """Return the prior mean, but for a constant, of deployments as units in each twin group, (K, G): shape (K,)."""
         return self._median_values(counts)
 
     def _prior_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective after each swap of a unit between twin groups, shape (g, t)."""
+        """Return `_prior` after a unit moves from a twin group of ``gives``, (g,), to one of ``takes``, (t,)."""
         return self._median_values_of_swaps(counts, gives, takes)
 
 
@@ -345,19 +343,16 @@ class GPzero(GPpM):
         return np.zeros((len(gives), len(takes)))
 
 
-def adaptive_swapping(
+def swap_adaptively(
     space: DeploymentSpace, score: Score, centre: IntArray, edge: float, rng: np.random.Generator
 ) -> IntArray:
-    """Return the deployment, (G,), that Algorithm 3 finds as printed, which may lie outside the region.
-
-    Candidates are scored in blocks; those after an accepted one are discarded and do not count.
-    """
+    """Return the deployment, as units in each twin group, (G,), that Algorithm 3 finds, maybe outside the region."""
     places = int(space.capacities.sum())
     # a swap is 2 in Hamming distance; more swaps than free places are impossible
     depth = max(1, int(min(edge / 2, space.units, places - space.units)))
     x, value, left = centre, score(centre[None])[0], SWAPS
     while left:
-        candidates = random_swaps(space, x, np.full(min(BLOCK, left), depth), rng)
+        candidates = swap_at_random(space, x, np.full(min(BLOCK, left), depth), rng)
         scores = score(candidates)
         better = np.flatnonzero(scores > value)
         if len(better):
@@ -366,22 +361,22 @@ def adaptive_swapping(
     return x
 
 
-def climbing_search(
+def search_by_climbs(
     space: DeploymentSpace,
     score: Score,
-    bounds: Bounds,
+    bounds: ScoreBounds,
     centre: IntArray,
     edge: float,
     rng: np.random.Generator,
     taken: IntArray,
 ) -> IntArray | None:
-    """Return the best deployment, (G,), that climbs in the region reach; None if all of these are in ``taken``.
+    """Return the best deployment, as units in each twin group, (G,), that climbs in the region reach.
 
-    `climb` starts from the best CHAINS of CANDIDATES random deployments, and from the centre. It is ours, in place of
-    Algorithm 3, whose ten swaps at a time leave little of a good deployment.
+    None is returned if all are in ``taken``, (n, G). `climb` starts from the best CHAINS of CANDIDATES random
+    deployments, and from the centre.
     """
     most = max(1, int(min(edge / 2, space.units)))
-    pool = np.vstack([centre, random_swaps(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
+    pool = np.vstack([centre, swap_at_random(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
     scores = score(pool)
     best, highest = None, -np.inf
     for k in {0, *np.argsort(-scores)[:CHAINS]}:
@@ -395,13 +390,13 @@ def climbing_search(
 def climb(
     space: DeploymentSpace,
     score: Score,
-    bounds: Bounds,
+    bounds: ScoreBounds,
     x: IntArray,
     value: float,
     region: tuple[IntArray, float] | None = None,
     taken: IntArray | None = None,
 ) -> tuple[IntArray, float]:
-    """Make the swap with the highest score until none raises ``value``; return the counts, (G,), and their score.
+    """Make the swap with the highest score until none raises ``value``; return the deployment, (G,), and its score.
 
     Deployments in ``taken``, shape (n, G), and outside of a ``region``, centre and edge, are skipped. ``bounds``
     returns upper bounds on the scores of swaps, which save scoring most of them.
@@ -428,7 +423,7 @@ def climb(
 def _best_swap(
     score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
 ) -> tuple[IntArray | None, float]:
-    """Return the counts, (G,), after the best swap, and its score; None and ``value`` if no score is above this."""
+    """Return the deployment, (G,), after the best swap of x, and its score; None if no score is above ``value``."""
     best, left = None, np.flatnonzero(upper > value)
     left = left[np.argsort(-upper.flat[left], kind="stable")]
     while len(left) and upper.flat[left[0]] > value:  # bounds descend: the rest cannot be better
@@ -442,8 +437,8 @@ def _best_swap(
     return best, value
 
 
-def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return allowed deployments, (n, G), each reached from ``x``, (G,), by one of ``depths``, (n,), random swaps."""
+def swap_at_random(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return n allowed deployments, (n, G): the k-th is ``x``, (G,), after ``depths[k]`` random swaps."""
     pool = np.repeat(x[None], len(depths), axis=0)
     for depth in range(depths.max()):
         rows = np.flatnonzero(depths > depth)

@@ -7,22 +7,20 @@ Algorithm 2 of "Optimizing Server Locations in Spatial Queues", section 4. Equat
 with a horseshoe prior on α (`emsopt.surrogates.horseshoe`). Each proposal draws α from the posterior and minimises
 that draw over the allowed deployments (`emsopt.optimizers.deployments.binary_quadratic`).
 
-x_j is the number of units at place j, a group of interchangeable sites (twins); the papers' x has an entry per listed
-site. If a place can hold several units, the model has a further feature, x_j (x_j - 1) / 2, which counts its pairs of
-units. Places with a fixed count, pinned or closed, have no feature. Without twins and colocation this is exactly the
-papers' model. Features and values are standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The
-Gibbs chain is continued from one proposal to the next.
+x_j is the number of units at place j, a group of interchangeable sites (twins). If a place can hold several units, the
+model has a further feature, x_j (x_j - 1) / 2, which counts its pairs of units. Places with a fixed count, pinned or
+closed, have no feature. Without twins and colocation this is exactly the papers' model. Features and values are
+standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The Gibbs chain is continued from one
+proposal to the next.
 
 **BOCS-SA** of Baptista and Poloczek (2018), Bayesian optimization of combinatorial structures, ICML, PMLR 80, motivated
 SparBL and has the same model. `BOCS` starts the Gibbs chain anew at every proposal, and minimises the drawn model by
 simulated annealing.
 
-Its paper anneals from a random point: a random neighbour is accepted if it is better, else with probability exp(-Δ / T)
-for an increase by Δ, while the temperature T falls. It states neither the sweeps, the first temperature, the cooling,
-the steps nor the restarts. Here the first temperature is the mean change of a swap, and cooling is geometric. The paper
-minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour is another allowed deployment with one
-unit moved; the paper's penalty λ ‖x‖₁ is then the same for all x and is left out. A known deployment is not proposed
-again: the chain goes on to another draw.
+Its paper states neither the sweeps, the first temperature, the cooling, the steps nor the restarts. Here the first
+temperature is the mean change of a swap, and cooling is geometric. The paper minimises over {0, 1}^d, where a neighbour
+differs in one entry. Here a neighbour is another allowed deployment with one unit moved; the paper's penalty λ ‖x‖₁ is
+then the same for all x and is left out. A known deployment is not proposed again: the chain goes on to another draw.
 
 Limits. With D = N + N (N - 1) / 2 coefficients and a hundred values the quadratic model says little about deployments
 far from those observed: with 50 sites SparBL is no better than the p-median deployment (`benchmarks/RESULTS.md`). The
@@ -41,7 +39,7 @@ from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
-from .swaps import estimate_input
+from .swaps import prepare_estimate
 
 REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
 BOCS_SWEEPS = 20  # Gibbs sweeps between draws of a proposal; ten times as many before the first, to forget the start
@@ -64,8 +62,7 @@ class SparBL(Optimizer):
         Number of draws, evenly spaced over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
         method; with more draws the search explores less and is usually faster.
     method : {"swap", "annealing", "relaxation"}
-        How the model with the drawn coefficients is minimised: see `binary_quadratic`. "relaxation" is the papers'
-        Algorithm 1; "swap" finds lower values in less time.
+        How the model with the drawn coefficients is minimised: see `binary_quadratic`.
     state : Horseshoe or None
         State of the Gibbs chain; None before the first model.
 
@@ -83,17 +80,16 @@ class SparBL(Optimizer):
         super().__init__(objective, rng=rng)
         self.sweeps = _validate.whole_number(sweeps, "sweeps")
         self.state: Horseshoe | None = None
-        space = self.space
-        self._free = np.flatnonzero(space.capacities > space.floors)
+        self._free = np.flatnonzero(self.space.capacities > self.space.floors)
         self._pairs = np.triu_indices(len(self._free), 1)
-        self._several = np.flatnonzero(space.capacities[self._free] > 1)  # only there can a pair of units share a place
+        self._several = np.flatnonzero(self.space.capacities[self._free] > 1)  # where units can share a place
 
     def _propose(self) -> IntArray:
         alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(float(np.mean(self.values))))
         if alike or len(self.taken) < self.initial:  # equal values cannot be standardised
             return self.draw()
         for _ in range(REDRAWS):
-            sites = self._minimizer(self._draw_model())
+            sites = self._minimize_model(self._draw_model())
             if self.is_free(sites):
                 return sites
         near = [row for row in self.space.neighbours(sites) if self.is_free(row)]  # every draw led to a known one
@@ -111,7 +107,7 @@ class SparBL(Optimizer):
         return np.hstack([x, x[:, i] * x[:, j], s * (s - 1) / 2])
 
     def _draw_model(self) -> FloatArray:
-        """Continue the Gibbs chain with all observations; return coefficients, (D,), in the units of `features`."""
+        """Continue the Gibbs chain with all observations; return the drawn coefficients of `features`, (D,)."""
         data = standardize(self.features(self.sites), self.values)
         burn_in = 0
         if self.state is None:
@@ -126,7 +122,7 @@ class SparBL(Optimizer):
         return self._coef
 
     def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return A (G, G) and b (G,) of the drawn model xᵀA x + (b - diag A)ᵀx, where x holds the units per place."""
+        """Return A, (G, G), and b, (G,), of the model xᵀA x + (b - diag A)ᵀx with coefficients ``coef``, (D,)."""
         G, n, m = len(self.space.capacities), len(self._free), len(self._pairs[0])
         A, b = np.zeros((G, G)), np.zeros(G)
         b[self._free] = coef[:n]
@@ -136,8 +132,8 @@ class SparBL(Optimizer):
         A[k, k] = coef[n + m : n + m + len(k)] / 2
         return A, b
 
-    def _minimizer(self, coef: FloatArray) -> IntArray:
-        """Return the best allowed deployment found for the drawn coefficients, shape (p,)."""
+    def _minimize_model(self, coef: FloatArray) -> IntArray:
+        """Return the best allowed deployment, (p,), that is found for the model with coefficients ``coef``, (D,)."""
         limits = {"floors": self.space.floors, "capacities": self.space.capacities}
         A, b = self._quadratic(coef)
         found = minimize_quadratic(A, b, self.space.units, **limits, method=self.method, rng=self.rng)
@@ -174,17 +170,17 @@ class SparBLPlus(SparBL):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._order = estimate_input(objective).groups
+        self._order = prepare_estimate(objective).groups
         self._ranks = np.argsort(self._order, axis=1).T.copy()
         self._cost = self._group_costs * self.space.city.demand_shares
 
     def features(self, deployments: ArrayLike) -> FloatArray:
-        """Return SparBL's features, then the demand-weighted costs of first and second preferred units, (K, D + 2)."""
+        """Return SparBL's features, then the mean costs of first and of second preferred units, shape (K, D + 2)."""
         counts = self.space.group_counts(deployments)
         covers = [_preferred_units(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
 
-    def _minimizer(self, coef: FloatArray) -> IntArray:
+    def _minimize_model(self, coef: FloatArray) -> IntArray:
         space, told = self.space, [self.sites[k] for k in np.argsort(self.values, kind="stable")[:4]]
         starts = space.group_counts([*told, *space.sample(4, rng=self.rng)])
         model = *self._quadratic(coef), coef[-2:]
@@ -245,9 +241,7 @@ def _descend(
                 if x[i] <= floors[i]:
                     continue
                 x[i] -= 1
-                rank, paid = _preferred_units(
-                    x, order, cost
-                )  # without the unit, once for all places that it may move to
+                rank, paid = _preferred_units(x, order, cost)  # without the unit, for all places it may move to
                 left = weights @ paid.sum(axis=0) - now
                 x[i] += 1
                 for j in range(G):

@@ -9,7 +9,7 @@ found that improves. A descent ends if no single relocation improves. The result
 
 j(k) is the unit that atom j prefers after k others, w_j its share of the demand, c the costs of the objective and ρ the
 load of a unit. This is the objective of the reliability p-median problem of Snyder and Daskin (2005), and for ρ = 0
-that of the p-median problem, which orders swaps much worse. All swaps of a deployment take milliseconds.
+that of the p-median problem, which orders swaps much worse.
 
 References
 ----------
@@ -36,7 +36,7 @@ from ..result import Run
 from ._base import Optimizer
 
 RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models
-SWAPS_TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
+MOST_SWAPS = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
 # Enumerations up to this many deployments take at most about half a minute on two cores.
@@ -56,6 +56,8 @@ def local_search(
 ) -> Run:
     """Descend from several start deployments, relocating one unit at a time.
 
+    Noisy objectives mislead the search: fix the simulation's ``rng``.
+
     Parameters
     ----------
     starts : sequence of array_like, optional
@@ -69,10 +71,6 @@ def local_search(
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
-    Notes
-    -----
-    Noisy objectives mislead the search: fix the simulation's ``rng``.
-
     Examples
     --------
     >>> import emsopt as eo
@@ -80,38 +78,37 @@ def local_search(
     >>> eo.optimizers.local_search(objective, restarts=2, rng=0).x.tolist()
     [2, 4]
     """
-    number = (
-        len(starts) if starts is not None else CLASSICAL_STARTS + _validate.whole_number(restarts, "restarts", low=0)
-    )
+    restarts = _validate.whole_number(restarts, "restarts", low=0)
+    number = CLASSICAL_STARTS + restarts if starts is None else len(starts)
     with bar(progress, number, "start") as show:
         if starts is None:
-            chosen = _starts(objective.space, restarts, rng, show)
+            chosen = _make_starts(objective.space, restarts, rng, show)
         else:
             chosen = [objective.space.canonical(check_sites(objective.city, start)) for start in starts]
         return _descend(objective, chosen, budget, show)
 
 
-def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
-    """Return the starts of `local_search`: two by classical models, and ``restarts`` random ones."""
+def _make_starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
+    """Return the start deployments of `local_search`, (p,) each: two by classical models, and some random ones."""
     show(0, "p-median deployment to start from")
     return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
 
 
 def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: Show) -> Run:
-    """Return the run of best-improvement descents from each of the starts, within a budget of evaluations."""
+    """Descend from each start by the best relocation of a unit, within a budget of evaluations; return the run."""
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
     best, best_value, rows = starts[0], np.inf, []
     visited: set[tuple[int, ...]] = set()
 
-    def tell(done: int, best: float) -> None:
+    def report(done: int, best: float) -> None:
         show(done, f"{objective.evaluations - before:,} deployments, best {best:.4g}")
 
     for number, start in enumerate(starts, 1):
         x, value = start, objective(start)
         while tuple(x) not in visited and objective.evaluations - before < limit:  # from there it ends as it did
             visited.add(tuple(x))
-            tell(number - 1, min(value, best_value))  # in each step, as it may take long; the caller may end it here
+            report(number - 1, min(value, best_value))  # in each step, as it may take long; the caller may end it here
             neighbours = space.neighbours(x)
             values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
             k = values.argmin()
@@ -122,7 +119,7 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
         if value < best_value:
             best, best_value = x, value
         rows.append((objective.evaluations - before, best_value))
-        tell(number, best_value)
+        report(number, best_value)
         if objective.evaluations - before >= limit:
             break
     used = objective.evaluations - before
@@ -135,8 +132,7 @@ class LocalSearch(Optimizer):
     """Swap local search through ask / tell: move to the first better neighbour, restart in a local optimum.
 
     The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
-    each filled before the next is used, others at random. With noise, a new value is compared with a single earlier
-    one, which misleads the search.
+    others at random. With noise, a new value is compared with a single earlier one, which misleads the search.
 
     Examples
     --------
@@ -168,8 +164,8 @@ class LocalSearch(Optimizer):
             self._neighbours = list(self.rng.permutation(self.space.neighbours(sites)))
 
 
-def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a canonical deployment with one unit relocated at random, shape (p,); ``sites`` if none can move."""
+def draw_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return a deployment, (p,), in canonical form after one unit moved at random, or ``sites`` if none can move."""
     groups, counts = space.city.twin_groups, space.group_counts(sites)
     movable = (counts > space.floors)[groups[sites]]
     free = (counts < space.capacities)[groups]
@@ -183,7 +179,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments, (p,): the p-median, and all units at the sites with the shortest mean response time."""
+    """Return two deployments, (p,) each: the p-median, and units at the sites with the shortest mean response time."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
@@ -191,8 +187,8 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
     return [p_median(city, space).sites, space.canonical(crowd)]
 
 
-def affordable(objective: Objective) -> int:
-    """Return the largest number of deployments of an objective that are enumerated rather than searched."""
+def enumeration_limit(objective: Objective) -> int:
+    """Return the largest number of deployments up to which `best_deployment` enumerates them instead of searching."""
     most = AFFORDABLE[objective.evaluator]
     return most if is_mean(objective.metric) else min(most, AFFORDABLE_OTHERS)
 
@@ -200,8 +196,8 @@ def affordable(objective: Objective) -> int:
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
-    All deployments are enumerated if there are at most `affordable`. Otherwise `local_search` runs with the approximate
-    evaluator. If the objective has another one, a second local search with that one starts from the result.
+    `local_search` runs with the approximate evaluator. If the objective has another one, a second local search with
+    that one starts from the result.
 
     Parameters
     ----------
@@ -224,7 +220,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space
-    if space.count <= affordable(objective):
+    if space.count <= enumeration_limit(objective):
         everything = enumerate_objective(objective, progress=progress)
         evaluated, value = len(everything.values), float(everything.values.min())
         objective.evaluations += evaluated
@@ -234,7 +230,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     guided = objective.evaluator != "approximate"
     number = CLASSICAL_STARTS + RESTARTS
     with bar(progress, number + guided, "start") as show:
-        starts = _starts(space, RESTARTS, rng, show)
+        starts = _make_starts(space, RESTARTS, rng, show)
         if guided:
             options = {name: value for name, value in objective.options.items() if name == "capacity"}
             guide = Objective(space.city, space, "approximate", objective.metric, **options)
@@ -253,13 +249,12 @@ class LocalSearchPlus(Optimizer):
     of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
     random promising swaps are made at once from the best deployment, and the search goes on from there.
 
-    This method, which is ours, takes any metric, as the estimate is made of the costs of sites and atoms in the
-    objective. With noise, a new value is compared with a single earlier one, which misleads the search.
+    This method, which is ours, takes any metric. Noise misleads it as it does `LocalSearch`.
     """
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._estimate = estimate_input(objective)
+        self._estimate = prepare_estimate(objective)
         # the estimate takes no evaluation, so descend by it first
         self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
@@ -267,13 +262,13 @@ class LocalSearchPlus(Optimizer):
         self._around: list[IntArray] = []
 
     def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return the best swaps by the estimate, (k, 2) twin groups, and its changes, (k,), in ascending order."""
+        """Return the best swaps by the estimate, (k, 2) twin groups, and the changes of it, (k,), ascending."""
         change = expected_changes(self._estimate, counts)
         gives, takes = self.space.swaps(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
-        some = np.argsort(change, axis=None, kind="stable")[:SWAPS_TRIED]
-        some = some[np.isfinite(change.flat[some])]  # fewer than SWAPS_TRIED swaps may exist
+        some = np.argsort(change, axis=None, kind="stable")[:MOST_SWAPS]
+        some = some[np.isfinite(change.flat[some])]  # fewer than MOST_SWAPS swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
     def _descend_estimate(self, sites: IntArray) -> IntArray:
@@ -297,7 +292,7 @@ class LocalSearchPlus(Optimizer):
         return self._kick()
 
     def _kick(self) -> IntArray:
-        """Return the best deployment after some random promising swaps, from which the search continues."""
+        """Make some of the most promising swaps, at random, from the best deployment; return the result, (p,)."""
         self._value = np.inf
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
@@ -319,18 +314,17 @@ class LocalSearchPlus(Optimizer):
 
 
 def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
-    """Return the units in each twin group after one moved from the first to the second group of ``swap``."""
+    """Return the units in each twin group, (G,), after one moved from the first to the second group of ``swap``."""
     moved = counts.copy()
-    moved[swap[0]] -= 1
-    moved[swap[1]] += 1
+    moved[swap] += [-1, 1]
     return moved
 
 
 class EstimateInput(NamedTuple):
     """Input of `expected_changes`, the estimate of how swaps change the expected cost.
 
-    ``groups``, shape (M, G), lists the twin groups by the preference of each atom, and ``costs`` their costs, times the
-    atom's share of the demand; ``shares``, shape (R,), are the probabilities (1 - ρ) ρ^k.
+    ``groups``, (M, G), lists the twin groups by the preference of each atom, and ``costs``, (M, G), their costs, times
+    the atom's share of the demand; ``shares``, (R,), are the probabilities (1 - ρ) ρ^k.
     """
 
     groups: IntArray
@@ -338,7 +332,7 @@ class EstimateInput(NamedTuple):
     shares: FloatArray
 
 
-def estimate_input(objective: Objective) -> EstimateInput:
+def prepare_estimate(objective: Objective) -> EstimateInput:
     """Return the input of `expected_changes` for an objective."""
     city, units = objective.city, objective.units
     first_site = np.unique(city.twin_groups, return_index=True)[1]
@@ -353,10 +347,7 @@ def estimate_input(objective: Objective) -> EstimateInput:
 def _list_first_units(
     groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
 ) -> tuple[int, int]:
-    """Fill ``unit`` with the groups of the units that atom j prefers, and ``paid`` with their costs.
-
-    Return the number of units listed, and that of groups read.
-    """
+    """Fill ``unit``, ``paid`` with group and cost of the units that atom j prefers; return numbers of units, groups."""
     n = last = 0
     while n < len(unit) and last < len(counts):
         for _ in range(min(counts[groups[j, last]], len(unit) - n)):
@@ -376,7 +367,7 @@ def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, soon
 
 @njit(cache=True, nogil=True)
 def expected_changes(of: EstimateInput, counts: IntArray) -> FloatArray:
-    """Return how the estimate changes if a unit moves from group g to group h, shape (G, G).
+    """Return how the expected cost changes if a unit moves from twin group g to h, shape (G, G); ``counts`` are (G,).
 
     Entries are without meaning if g holds no unit or g is h.
     """

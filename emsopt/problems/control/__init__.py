@@ -1,1 +1,1 @@
-"""Control problems: choose a set of variables to control at a cost, while the others vary at random."""
+"""Control problems: choose which variables of a function to control, at a cost, while the others vary at random."""

@@ -1,9 +1,5 @@
 r"""Distributions on [0, 1] of variables that are not controlled.
 
-``TruncatedNormal``  a truncated normal distribution with a given variance
-``Uniform``          a uniform distribution
-``Empirical``        observed values, each equally likely
-
 All have ``quantile(u)`` and ``gaussian_average(a, w)``, which computes in closed form the mean over X of a Gaussian
 bump with centre a and width w,
 
@@ -57,8 +53,8 @@ class TruncatedNormal:
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _variance(self, scale: float) -> float:
-        """Return the variance of the truncated distribution for a scale of the parent distribution."""
-        nodes, weights = _legendre()
+        """Return the variance of the truncated distribution if the parent has standard deviation ``scale``."""
+        nodes, weights = _legendre_rule()
         # beyond 9 standard deviations the density is negligible
         z = min(0.5 / scale, 9.0) * nodes
         density = weights * np.exp(-(z**2) / 2)
@@ -88,8 +84,7 @@ class Uniform:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> float(eo.problems.Uniform().quantile(0.3))
+    >>> float(Uniform().quantile(0.3))
     0.3
     """
 
@@ -108,8 +103,7 @@ class Empirical:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.Empirical([0.2, 0.4, 0.9])
+    >>> Empirical([0.2, 0.4, 0.9])
     Empirical(3 values, mean 0.5, variance 0.0867)
     """
 
@@ -142,7 +136,7 @@ Marginal: TypeAlias = TruncatedNormal | Uniform | Empirical
 
 
 @cache
-def _legendre() -> tuple[FloatArray, FloatArray]:
+def _legendre_rule() -> tuple[FloatArray, FloatArray]:
     """Return Gauss-Legendre nodes and weights on [-1, 1], (200,) each."""
     return np.polynomial.legendre.leggauss(200)
 

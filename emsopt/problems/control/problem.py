@@ -18,17 +18,16 @@ c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unkn
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
 E_i(x^i) is the expected value of f when set i is held at x^i and the other variables, X^{-i}, are drawn from their
-marginals. v_i is the best expected value of set i, and C_* holds the acceptable sets. A play holds one set at chosen
-values, draws the other variables, and yields a value and a cost.
+marginals; C_* holds the acceptable sets. A play holds one set at chosen values, draws the other variables, and yields a
+value and a cost.
 
 Expected values are means over NODES common quasi-Monte-Carlo points, Sobol points with a fixed scrambling that the
 quantile functions of the marginals map, and therefore deterministic and comparable between sets and points.
 
 The cost of a play is its mean plus normal noise, or exactly its mean if that is below 0.1. The noise is truncated
 symmetrically, which keeps the cost in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1
-always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1 without saying whether 0.02 is a variance. As a
-variance, its standard deviation of 0.14 would often make a cost of mean 0.1 negative; 0.02 is therefore taken as the
-standard deviation.
+always costs 1. The paper adds N(0, 0.02) to mean costs of at least 0.1; 0.02 is taken as the standard deviation,
+because as a variance it would often make a cost of mean 0.1 negative.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +45,7 @@ from .marginals import Marginal
 MARGINAL_NAMES = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22  # for 12 variables, 400 MB
-CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
+CHUNK_SIZE = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1  # fixed: all sets and runs have the same nodes
 SCREENING_POINTS, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
 CLIMB_STARTS, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
@@ -55,7 +54,7 @@ NOISY_FROM = 0.1  # the paper adds noise only from here
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ControlProblem:
-    """Control sets with costs, for a function whose uncontrolled inputs vary at random.
+    """A function to maximise, of which each play controls one set of variables at a cost while the others are random.
 
     Attributes
     ----------
@@ -63,14 +62,11 @@ class ControlProblem:
         Noise-free problem of sense "max" on the unit cube, a function of all d variables.
     control_sets : tuple of tuple of int
         Indices of the variables in each set, in ascending order. Names are accepted as input.
-    costs : ndarray, shape (m,)
-        Mean cost of a play of each set, in (0, 1].
-    marginals : tuple
-        One of `emsopt.problems.control.marginals` per variable. A single one applies to all variables.
-    noise_sd : float
-        Standard deviation of the noise on an observed value.
-    cost_noise_sd : float
-        Standard deviation of the noise on a cost, before it is truncated; costs with a mean below 0.1 have no noise.
+    costs, marginals : ndarray of shape (m,), tuple
+        Mean cost of a play of each set, in (0, 1], and `TruncatedNormal`, `Uniform` or `Empirical` per variable, or a
+        single one for all.
+    noise_sd, cost_noise_sd : float
+        Standard deviations of the noise on an observed value, and on a cost before it is truncated.
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray
@@ -83,12 +79,8 @@ class ControlProblem:
     >>> f = eo.problems.Problem("hill", lambda u: 1 - ((u - 0.3) ** 2).sum(axis=1), [(0, 1)] * 2, "max", 1, [0.3, 0.3])
     >>> X = eo.problems.Uniform()
     >>> problem = eo.problems.ControlProblem(f, [[0], [0, 1]], [0.1, 1.0], X)
-    >>> problem
-    <ControlProblem hill: 2 variables, 2 control sets, costs 0.1 to 1>
     >>> round(float(problem.expected(0, [0.3])), 3)  # 1 - 1/12 - 0.2²
     0.877
-    >>> problem.play(0, [0.3], rng=0).point.round(3).tolist()
-    [0.3, 0.27]
     """
 
     objective: Problem
@@ -132,9 +124,9 @@ class ControlProblem:
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        return tuple(map(self._name, range(len(self.control_sets))))
+        return tuple(map(self._set_name, range(len(self.control_sets))))
 
-    def _name(self, i: int) -> str:
+    def _set_name(self, i: int) -> str:
         members, left = self.control_sets[i], self.uncontrolled(i)
         names = [self.objective.variables[k] for k in members]
         if not len(left):
@@ -150,7 +142,7 @@ class ControlProblem:
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
     def nodes(self, n: int = NODES) -> FloatArray:
-        """Return quasi-random points, (n, d), that represent the marginals in expected values; n is a power of 2."""
+        """Return the n quasi-random points, (n, d), over which expected values are means; n is a power of 2."""
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
@@ -172,20 +164,20 @@ class ControlProblem:
             each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-        values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
+        values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK_SIZE // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
-        """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
+        """Play set ``i`` with its variables at ``x``, shape (k,), and return the outcome."""
         i, x = self.check_query(i, x)
         draws = _validate.generator(rng)
         u = draws.random(self.dimension)  # all variables draw, so that the chosen set does not change the stream
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x
         value = self.objective.exact(point) + self.noise_sd * draws.standard_normal()
-        return Play(point, float(value), self._cost(self.costs[i], draws.random()))
+        return Play(point, float(value), self._cost_quantile(self.costs[i], draws.random()))
 
-    def _cost(self, mean: float, u: float) -> float:
+    def _cost_quantile(self, mean: float, u: float) -> float:
         """Return the ``u``-quantile of the cost of a play with this mean cost."""
         from scipy.special import ndtr, ndtri
 
@@ -198,7 +190,7 @@ class ControlProblem:
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def check_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
-        """Return a set's index and its variables' values, (k,) or with ``several`` (K, k); raise if invalid."""
+        """Return set ``i`` and values of its variables, (k,) or with ``several`` also (K, k), checked."""
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         values, k = _validate.floats(x, "x"), len(self.control_sets[i])
         if values.shape != (k,) and not (several and values.ndim == 2 and values.shape[1] == k):
@@ -216,14 +208,14 @@ class ControlProblem:
         return replace(self, set_values=np.array(values), set_points=points)
 
     def best_of_set(self, i: int) -> tuple[float, FloatArray]:
-        """Return the best expected value of a control set and its maximiser, shape (k,), by a long search."""
+        """Search long for the best expected value of set ``i``; return it and the values that attain it, shape (k,)."""
         controlled, known = list(self.control_sets[i]), self.objective.best_x
         return long_search(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 
     def acceptable(self, alpha: float) -> IntArray:
-        """Return the indices of the sets whose best expected value is within the tolerance ``alpha``, C_*.
+        """Return the indices of the acceptable sets, C_*, for the tolerance α = ``alpha``.
 
-        That is, at least 1 - alpha times the largest of all sets, both measured from ``worst``.
+        Their best expected value is at least 1 - alpha times the largest of all sets, both measured from ``worst``.
         """
         check_alpha(alpha)
         values = self.solved().set_values
@@ -249,9 +241,8 @@ class Play:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.problems.hill_control().play(0, [0.5], rng=0).point.shape
-    (2,)
+    >>> Play([0.5, 0.2], value=0.7, cost=0.1).cost
+    0.1
     """
 
     point: FloatArray
@@ -269,14 +260,14 @@ class Play:
 
 
 def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
-    """Return a function's values at points, (n, d), computed for ``size`` rows at a time so that they stay in cache."""
+    """Return the values, (n,), of a function at points, (n, d), which it gets in chunks of ``size`` rows."""
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
 
 def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
-    """Return the highest value of a function on the unit cube of d dimensions, and the point that attains it.
+    """Return the largest value of ``expected`` on the unit cube, and the point, (d,), that attains it.
 
-    L-BFGS-B starts from the best of SCREENED points and from ``start``; the best result is evaluated on all nodes.
+    ``expected(x, nodes)`` takes points, (n, d). L-BFGS-B starts from the best of SCREENING_POINTS points and ``start``.
     """
     from scipy.optimize import minimize
 
@@ -316,7 +307,7 @@ def check_objective(f: Problem) -> None:
 
 
 def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Return control sets, given by indices or names, as sorted tuples of indices; raise if one is invalid."""
+    """Return control sets, given by indices or names of variables, as ascending tuples of indices; raise if invalid."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
@@ -332,7 +323,7 @@ def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[
 
 
 def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
-    """Return the index of a variable of set ``i`` that is given by index or name."""
+    """Return the index of a variable of set ``i`` that is given by its index or name."""
     if not isinstance(member, str):
         return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)
     if member not in variables:
@@ -341,7 +332,7 @@ def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
 
 
 def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
-    """Return one distribution per variable; a single one is repeated for all of them."""
+    """Return the marginals as a tuple of one per variable, where a single one applies to all; raise if invalid."""
     d = len(variables)
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
@@ -353,6 +344,6 @@ def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequenc
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise InputError unless the tolerance is at least 0 and below 1."""
+    """Raise InputError unless the tolerance ``alpha`` is at least 0 and below 1."""
     if not _validate.is_real(alpha) or not 0 <= alpha < 1:
         raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.quote(alpha)}.")

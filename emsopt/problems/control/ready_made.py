@@ -1,41 +1,28 @@
 r"""Ready-made control problems: those of the paper, one of an emergency service, and a small example.
 
-======================  ======================================================================================
-`hartmann_control`      Hartmann function of 6 inputs, and 6 irrelevant ones
-`ackley_control`        Ackley function of 6 inputs, and 6 irrelevant ones
-`levy_control`          Levy function of 6 inputs, and 6 irrelevant ones
-`airfoil_control`       noise of an airfoil, 5 inputs
-`plant_control`         growth of a plant, 5 inputs; needs a file that is not part of the package
-`ems_control`           settings of an ambulance service, 5 inputs
-`hill_control`          2 inputs, a minimal example
-======================  ======================================================================================
-
 "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments" and
 appendix C. All are to be maximised on the unit cube; functions to be minimised are negated. Variables are counted from
 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
 deviation of the noise is the paper's, 0.01 on values and 0.02 on costs.
 
-The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and
-is stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
+The best expected value of each control set for the paper's variances is stored (``data/build_bocvs.py``). For other
+variances it is computed on demand.
 
 **Airfoil.** The inputs are frequency, angle of attack, chord length, free-stream velocity and displacement thickness of
-the suction side. The first and last enter as logarithms, and all are min-max scaled to [0, 1]. The output is the
-standardised sound pressure level of 1503 wind-tunnel measurements (Brooks, T. F., Pope, D. S. and Marcolini, M. A.,
-1989, NASA; UCI machine learning repository, "Airfoil self-noise", CC BY 4.0), to be maximised as in that paper. The
-process has a Matérn 5/2 kernel with the hyperparameters published with the code of the preceding paper (Tay et al.
-2023).
+the suction side. The first and last enter as logarithms, and all are min-max scaled to [0, 1]. The function is the
+posterior mean of a Gaussian process of the standardised sound pressure level in 1503 wind-tunnel measurements (Brooks,
+T. F., Pope, D. S. and Marcolini, M. A., 1989, NASA; UCI machine learning repository, "Airfoil self-noise", CC BY 4.0).
+It has a Matérn 5/2 kernel with the hyperparameters published with the code of Tay et al. (2023).
 
-**Plant.** The inputs are Ca, B, NH3 and K (log µM) and pH, in the ranges of `PLANT_RANGES`; the output is the leaf area
-of Marchantia, standardised. The process is sparse and was trained on data that are not public. Its parameters are 464
-inducing points Z, a squared-exponential kernel and whitened means q:
+**Plant.** The inputs are Ca, B, NH3 and K (log µM) and pH, in the ranges of `PLANT_RANGES`; the function is the
+posterior mean of a sparse Gaussian process of the standardised leaf area of Marchantia, trained on data that are not
+public. Its parameters are 464 inducing points Z, a squared-exponential kernel and whitened means q:
 
 .. math:: f(x) = k(x, Z) L^{-\top} q, \qquad L L^\top = k(Z, Z) + 10^{-6} I
 
 They come from the code of Tay et al. (2023), MIT licence, and are not part of this package. The file
 ``gp_leaf_dict.p`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``; if it is not found, it is
 downloaded and its checksum verified. The file is a pickle, but it is parsed as data and none of its code is executed.
-
-The largest and smallest values of both were found by L-BFGS-B from the best of tens of thousands of Sobol points.
 
 **The ambulance service** is not from a paper: minutes of response time saved, minus the burden of each setting. A
 service tries some of five settings for a month, while the others vary around their usual midpoint. Response times are
@@ -58,7 +45,7 @@ setting         range                         what it does
 R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
 and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
 referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response with the free units,
-averaged over the number of busy units (Erlang's loss formula). This is a bound, because relocation takes time.
+averaged over the number of busy units (Erlang's loss formula).
 """
 
 import csv
@@ -81,9 +68,8 @@ from .problem import ControlProblem, evaluate_in_chunks
 if TYPE_CHECKING:
     from scipy.interpolate import RectBivariateSpline
 
+# mean costs of the seven control sets, in their order
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
-"""Mean costs of the seven control sets, in the order of the sets."""
-
 VARIANCES = (0.02, 0.04)
 IRRELEVANT_INPUTS = 6
 SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
@@ -106,12 +92,11 @@ EMS_SETS = (
     ("turnout", "relocation", "demand", "turnaround"),
     EMS_SETTINGS,
 )
-EMS_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
-"""Mean cost of a trial month of each set in ``EMS_SETS``, relative to the most expensive one."""
+EMS_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)  # of a trial month of each set, relative to the most expensive one
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the squared distances between the rows of two arrays, (n, d) and (m, d), shape (n, m)."""
+    """Return the squared distances between the rows of two arrays, (n, d) and (m, d): shape (n, m)."""
     return np.maximum((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T, 0)
 
 
@@ -133,13 +118,13 @@ AIRFOIL_WORST = -2.862809487
 
 
 def airfoil() -> Problem:
-    """Return the problem of the airfoil's standardised noise level: 5 inputs on [0, 1]⁵, maximum 2.06996."""
+    """Return the problem of maximising an airfoil's standardised noise level: 5 inputs, maximum 2.06996."""
     variables = ("frequency", "angle", "chord", "velocity", "thickness")
     return Problem("airfoil", _noise_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
 
 
 def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
-    """Return the airfoil's scaled inputs, shape (1503, 5), and standardised outputs, shape (1503,)."""
+    """Return the scaled inputs, (1503, 5), and the standardised sound pressure levels, (1503,), of the airfoil."""
     table = np.loadtxt(locate.package_file("bocvs", "airfoil_self_noise.csv"), delimiter=",", skiprows=1)
     X, y = table[:, :5], table[:, 5]
     X[:, LOGARITHMIC_INPUTS] = np.log(X[:, LOGARITHMIC_INPUTS])
@@ -148,7 +133,7 @@ def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
 
 
 def _matern(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the Matérn 5/2 kernel with variance and lengthscales 1 between rows of A and B, (n, d) and (m, d)."""
+    """Return the Matérn 5/2 kernel with variance and lengthscale 1 between rows, (n, d) and (m, d): shape (n, m)."""
     r = np.sqrt(5 * _squared_distances(A, B))
     return (1 + r + r**2 / 3) * np.exp(-r)
 
@@ -185,7 +170,7 @@ PLANT_WORST = -1.13261281
 
 
 def plant() -> Problem:
-    """Return the problem of the plant's standardised leaf area: 5 inputs, maximum 2.19412. Raise without its file."""
+    """Return the problem of maximising a plant's standardised leaf area, 5 inputs; raise if its file is not found."""
     plant_process()  # raises here rather than at the first evaluation
     variables = ("Ca", "B", "NH3", "K", "pH")
     return Problem("plant", _leaf_area, [(0, 1)] * 5, "max", 2.1941161756540035, PLANT_BEST_X, variables=variables)
@@ -193,7 +178,7 @@ def plant() -> Problem:
 
 @cache
 def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lengthscales, (5,), inducing points divided by these, (464, 5), and coefficients, (464,), of the plant."""
+    """Return the plant's lengthscales, (5,), inducing points divided by them, (464, 5), and coefficients, (464,)."""
     from scipy.linalg import solve_triangular
 
     path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
@@ -217,14 +202,14 @@ def _leaf_area(points: FloatArray) -> FloatArray:
 
 
 def ems_service() -> Problem:
-    """Return the problem of an ambulance service's settings: 5 inputs on [0, 1]⁵, minutes of response saved."""
+    """Return the problem of maximising the minutes that an ambulance service saves by its settings: 5 inputs."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
     return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=EMS_SETTINGS)
 
 
 @cache
 def _travel_tables() -> "list[RectBivariateSpline]":
-    """Return splines over units and load (today's is 1) of the mean travel time (min) without and with relocation."""
+    """Return the mean travel time (min), without and with relocation, as splines over units and load (1 is today's)."""
     from scipy.interpolate import RectBivariateSpline
 
     city = City.load(locate.package_file("st_paul"))
@@ -243,7 +228,7 @@ def _travel_tables() -> "list[RectBivariateSpline]":
 
 
 def _response(u: FloatArray) -> FloatArray:
-    """Return the mean response (min) at each row of settings u, (n, 5)."""
+    """Return the mean response (min), (n,), under the settings u, (n, 5)."""
     units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
     turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
     first, last = LOAD_RANGE
@@ -253,7 +238,7 @@ def _response(u: FloatArray) -> FloatArray:
 
 
 def _minutes_saved(u: FloatArray) -> FloatArray:
-    """Return the mean response saved minus the burdens of the settings (min), at each row of settings u, (n, 5)."""
+    """Return the mean response saved minus the burdens (min), (n,), of the settings u, (n, 5)."""
     return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS  # 0 is the slowest value of each setting
 
 
@@ -261,30 +246,13 @@ def _hill(u: FloatArray) -> FloatArray:
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
 
 
-def _control_problem(
-    f: Problem, control_sets: Sequence[Sequence[int | str]], costs: str | ArrayLike, variance: float, worst: float
-) -> ControlProblem:
-    """Return a control problem with truncated normal marginals, and with stored optima if there are any for it."""
-    if isinstance(costs, str):
-        if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
-            wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"
-            raise InputError(f"`costs` must be {wanted}; got {costs!r}.")
-        costs = COSTS[costs]
-    X = TruncatedNormal(variance)
-    with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
-        rows = [r for r in csv.DictReader(file) if (r["problem"], float(r["variance"])) == (f.name, variance)]
-    values, points = [float(r["value"]) for r in rows], [list(map(float, r["x"].split())) for r in rows]
-    return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
-
-
 def _add_irrelevant_inputs(problem: Problem) -> Problem:
-    """Return a test function as an objective on the unit cube, with further inputs that do not matter."""
+    """Return a problem as one of maximisation on the unit cube, with six further inputs that do not matter."""
     base = problem.on_unit_cube()
     best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT_INPUTS, 0.5))  # irrelevant inputs may have any value
     name, relevant = problem.name.rstrip("0123456789"), base.dimension  # "hartmann6" has 12 inputs here
-    return Problem(
-        name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x
-    )
+    function = lambda u: base.function(u[:, :relevant])
+    return Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)
 
 
 DOC = """Return {what}.
@@ -317,10 +285,19 @@ def _problem_factory(
     worst: float,
     usual: tuple[str | Sequence[float], float] = ("cheap", 0.02),
 ) -> Callable[..., ControlProblem]:
-    """Return a function that makes a problem, described by ``what``; ``usual`` are its default costs and variance."""
+    """Return a function that returns a control problem; ``usual`` are its default costs and variance."""
 
     def make(costs: str | ArrayLike = usual[0], variance: float = usual[1]) -> ControlProblem:
-        return _control_problem(objective(), control_sets, costs, variance, worst)
+        if isinstance(costs, str):
+            if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
+                wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"
+                raise InputError(f"`costs` must be {wanted}; got {costs!r}.")
+            costs = COSTS[costs]
+        f, X = objective(), TruncatedNormal(variance)
+        with open(locate.package_file("bocvs", "optima.csv"), encoding="utf-8", newline="") as file:
+            rows = [r for r in csv.DictReader(file) if (r["problem"], float(r["variance"])) == (f.name, variance)]
+        values, points = [float(r["value"]) for r in rows], [list(map(float, r["x"].split())) for r in rows]
+        return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
 
     make.__name__ = make.__qualname__ = f"{name}_control"
     skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package

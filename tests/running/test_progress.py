@@ -56,13 +56,11 @@ TASKS = {
 def public_functions():
     """Return every function of the public modules that takes `progress`, by its name there."""
     found = {}
-    for module in (getattr(eo, name) for name in eo.__all__):
-        if not isinstance(module, ModuleType):
-            continue
-        for name, function in inspect.getmembers(module, inspect.isfunction):
+    for room, module in ((name, getattr(eo, name)) for name in eo.__all__):
+        for name, function in inspect.getmembers(module, inspect.isfunction) if isinstance(module, ModuleType) else ():
             here = function.__module__.startswith(module.__name__)
             if here and not name.startswith("_") and "progress" in inspect.signature(function).parameters:
-                found[f"{module.__name__.removeprefix('emsopt.')}.{name}"] = function
+                found[f"{room}.{name}"] = function
     return found
 
 

@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ._files.version import provenance
-from ._running.json_lines import json_lines
-from ._running.loop import bar
-from ._running.parallel import map_unordered, one_thread, submit
-from .errors import EmsoptError, InputError, _validate
+from .._files.version import provenance
+from ..errors import EmsoptError, InputError, _validate
+from .json_lines import json_lines
+from .loop import bar
+from .parallel import map_unordered, one_thread, submit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .errors._types import PathLike, Progress
+    from ..errors._types import PathLike, Progress
 
 Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]

@@ -24,8 +24,8 @@ EXTRA_ENTRIES = 8  # entries of a list beyond twice those that its atom pays, so
 class Lists(NamedTuple):
     """The nearest sites of each atom, nearest first.
 
-    Entries ``start[j]`` to ``start[j + 1] - 1`` belong to atom j. If not all sites are listed, the last entry is the
-    index N, which stands for all others, at the cost of the last site listed: none of them is cheaper.
+    Entries ``start[j]`` to ``start[j + 1] - 1`` belong to atom j. If some sites are not listed, the last entry is the
+    index N, which stands for these, at the cost of the last site listed: none of them is cheaper.
     """
 
     start: IntArray
@@ -34,7 +34,7 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """For each site i the atoms whose lists contain it, entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
+    """The atoms whose `Lists` contain each site i: entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
 
     ``entry`` is the index of i in `Lists.site`.
     """
@@ -47,8 +47,8 @@ class Listing(NamedTuple):
 class Costs(NamedTuple):
     """Costs c_ij of N sites serving M atoms, computed on demand.
 
-    ``nearest(atoms, k)`` returns the k nearest sites of atoms and their costs in ascending order, shapes (m, k), and
-    ``of(sites)`` the costs of few sites for all atoms, shape (s, M).
+    ``nearest(atoms, k)`` returns the k nearest sites of m atoms and their costs in ascending order, (m, k), and
+    ``of(sites)`` the costs of s sites for all atoms, (s, M).
     """
 
     n_sites: int
@@ -78,7 +78,7 @@ def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
 
 
 def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
-    """Return the lists of the k nearest sites of some atoms."""
+    """Return the `Lists` of the k nearest sites of some atoms."""
     sites, near = costs.nearest(atoms, k)
     if k < costs.n_sites:
         sites = np.column_stack([sites, np.full(len(sites), costs.n_sites, np.int32)])
@@ -92,10 +92,10 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
     """Return the lists ``near`` with those of ``atoms`` replaced by ``more``."""
     which = np.full(len(near.start) - 1, -1)
     which[atoms] = np.arange(len(atoms))
+    length = near.start[1:] - near.start[:-1]
+    length[atoms] = more.start[1:] - more.start[:-1]
     start = np.zeros_like(near.start)
-    for j in range(len(which)):
-        source, k = (near, j) if which[j] < 0 else (more, which[j])
-        start[j + 1] = start[j] + source.start[k + 1] - source.start[k]
+    start[1:] = np.cumsum(length)
     site, cost = np.empty(start[-1], near.site.dtype), np.empty(start[-1])
     for j in range(len(which)):
         source, k = (near, j) if which[j] < 0 else (more, which[j])
@@ -106,7 +106,7 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 
 @njit(cache=True, nogil=True)
 def listing_of(near: Lists, n_sites: int) -> Listing:
-    """Return the `Listing` of the lists: for each site the atoms that list it."""
+    """Return the `Listing` of the lists ``near`` of N sites."""
     start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
@@ -126,8 +126,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
     """Return how the total cost changes if ``members[k]`` leaves and site i enters, for all such swaps, shape (p, N).
 
     ``members`` are the p sites chosen; one that occurs twice keeps a unit if one leaves. Entries of sites i that are
-    members have no meaning; the others are exact if the lists are complete, or hold two members each. The complete
-    lists of a matrix are ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
+    members have no meaning; the others are exact if the lists are complete, or hold two members each.
     """
     values = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
     _add_all_atoms(near, _places(members, n_sites), values)
@@ -144,8 +143,7 @@ def interchange(
 ) -> tuple[int, bool]:
     """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
 
-    Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
-    their two nearest members are counted again.
+    Forced sites stay, and only allowed sites enter.
     """
     n_sites = len(forced)
     enterable = allowed.copy()
@@ -161,10 +159,10 @@ def interchange(
         if enters < 0:
             return done, True
         left = members[leaves]
-        for i in (left, enters):
+        for i in (left, enters):  # only atoms with one of these among their two nearest members are counted again
             for q in range(listing.start[i], listing.start[i + 1]):
                 j = listing.atom[q]
-                if near.cost[listing.entry[q]] <= second[j] and not waits[j]:  # a farther site changes nothing for j
+                if near.cost[listing.entry[q]] <= second[j] and not waits[j]:
                     waits[j] = True
                     _add_atom(near, j, places, values, -1)  # before the members change, as it counts by them
         enterable[left], enterable[enters] = allowed[left], False
@@ -277,7 +275,7 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
 def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
     """Return the atoms whose price exceeds their cost of a site, and those that share an OPEN or FREE site with these.
 
-    Two atoms share a site if the prices of both exceed their costs of it.
+    Atoms share a site if their prices exceed their costs of it.
     """
     close = np.arange(len(state) + 1) == site
     for _ in range(2):
@@ -322,7 +320,7 @@ def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atom
 
 @njit(cache=True, nogil=True)
 def cost_by_lists(near: Lists, trial: BoolArray) -> float:
-    """Return the cost of a choice of sites, (N,); too low if the list of some atom has none of them."""
+    """Return the total cost of a choice of sites, (N,); it is too low if the list of some atom has none of them."""
     start, site, cost = near
     total = 0.0
     for j in range(len(start) - 1):

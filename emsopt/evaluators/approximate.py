@@ -26,10 +26,8 @@ depend on site and atom; the offered load is then updated in each step (Jarvis 1
 Limits. On random plane cities of 15 units the mean response is 0.02 to 0.09 min off on average, nearly always too low;
 the ranking of deployments is almost that of the exact model. With 100 to 300 units it is up to 3 % too low at loads up
 to 0.6; at 0.7 and 0.8 it can be 5 % too high, and 10 % or more if units are placed badly. If mean service times of
-units differ, mean costs stay accurate, but the probability that all units are busy is too high. An `AccuracyWarning`
-says so if the longest mean service time of a unit is more than 2 times the shortest, or more than 40 times where only
-mean costs are returned. With a queue and a ratio of 10 or more the iteration may fail to converge.
-`benchmarks/RESULTS.md` has the measurements.
+units differ, mean costs stay accurate, but the probability that all units are busy is too high: an `AccuracyWarning`
+says so. With a queue and a ratio of service times of 10 or more the iteration may fail to converge.
 
 References
 ----------
@@ -59,7 +57,7 @@ LOSS_ERRORS = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8,
 
 
 def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-10) -> Evaluation:
-    """Evaluate one deployment approximately.
+    """Evaluate one deployment by Larson's approximation.
 
     Parameters
     ----------
@@ -91,8 +89,8 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     Notes
     -----
     In fleets of more than 30 units, each atom's list of units is cut where a further unit is needed with a probability
-    below a tenth of ``tol``. This changes mean responses about as much as ``tol`` itself does, at most a few 1e-6 min
-    with the tolerance of 1e-8 that `values` and `Objective` use.
+    below a tenth of ``tol``. With the tolerance of 1e-8 that `values` and `Objective` use, this changes mean responses
+    by at most a few 1e-6 min.
 
     Examples
     --------
@@ -125,8 +123,8 @@ def mean_cost_function(
 ) -> Callable[..., FloatArray]:
     """Return a function from checked deployments, (K, p), to their mean costs per answered call, (K,).
 
-    ``costs``, shape (N, M), is the cost of a unit at site i answering atom j. The function also takes ``workers`` and
-    ``progress``, as `Objective` does.
+    ``costs``, (N, M), is the cost of a unit at site i answering atom j. The function also takes the options ``workers``
+    and ``progress`` of `Objective`.
     """
     tol = _validate.positive_number(tol, "tol")
     uneven = city.service_ratio > COST_RATIO  # a bound for all deployments: most cities need no check of each
@@ -148,11 +146,9 @@ def mean_cost_function(
 
 
 def correction_factors(units: int, offered_load: float) -> FloatArray:
-    """Return the correction factors Q(p, ρ̄, r) of a loss system for r = 0, ..., p-1.
+    """Return the correction factors (2) of a loss system, Q(p, ρ̄, r) for r = 0, ..., p - 1, shape (p,).
 
-    Q(p, ρ̄, r) is the probability that r given units are busy and another given unit is free, divided by the
-    probability ρ̄^r (1 - ρ̄) that this would have if units were busy independently: equation (2). ``units`` is the fleet
-    size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs; p factors are returned.
+    ``units`` is the fleet size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs.
     """
     Q = np.empty(_validate.whole_number(units, "units"))
     correction(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
@@ -160,7 +156,7 @@ def correction_factors(units: int, offered_load: float) -> FloatArray:
 
 
 def _warn_of_unequal_units(city: City, sites: IntArray, most_ratio: int, capacity: str | None = None) -> None:
-    """Warn if the mean service times of the units, over calls, differ by more than a factor ``most_ratio``.
+    """Warn if the mean service times of the units at these sites differ by more than a factor ``most_ratio``.
 
     With ``capacity`` the warning is about the probability that all units are busy, without it about mean costs.
     """

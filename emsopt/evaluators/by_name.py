@@ -18,7 +18,7 @@ EXACT_UP_TO = 12  # largest fleet that is evaluated exactly by default, which ta
 
 
 class _Evaluator(NamedTuple):
-    """The functions of an evaluator: for one deployment, and for the mean costs of many, with its default options."""
+    """Functions of an evaluator, for one deployment and for mean costs of many, and default options for many."""
 
     evaluate: Callable[..., Evaluation]
     mean_cost_function: Callable[..., Callable[..., FloatArray]]  # see `emsopt.evaluators.approximate`
@@ -35,7 +35,7 @@ _EVALUATORS = {
 
 @cache  # inspecting a signature takes as long as the fastest evaluations
 def _options_of(evaluator: str) -> list[list[str]]:
-    """Return the names of the options for one deployment, for many, and for the threads that evaluate many."""
+    """Return three lists of option names: for one deployment, for many, and for the threads that evaluate many."""
     one, _, defaults = _EVALUATORS[evaluator]
     keywords = [name for name, p in signature(one).parameters.items() if p.kind is p.KEYWORD_ONLY]
     return [keywords, ["capacity", *defaults], ["workers", "progress"]]
@@ -49,7 +49,7 @@ def check_evaluator(evaluator: str | None, units: int) -> str:
 
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the options for one deployment, for many, and for threads; raise if one is unknown. They may overlap."""
+    """Return the options for one deployment, for many, and for threads, which overlap; raise if one is unknown."""
     known = _options_of(evaluator)
     listed = dict.fromkeys(chain(*known))
     for name in options:
@@ -61,10 +61,7 @@ def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, 
 def mean_cost_function(
     city: City, units: int, costs: ArrayLike | None, evaluator: str, options: Mapping[str, Any]
 ) -> Callable[..., FloatArray]:
-    """Return a function from checked deployments, (K, units), to their mean costs per answered call, (K,).
-
-    Costs, as in `check_costs`, and options are checked only once.
-    """
+    """Return a function from checked deployments, (K, units), to their mean ``costs`` per answered call, (K,)."""
     _, many, threads = split_options(evaluator, options)
     _, prepare_many, defaults = _EVALUATORS[evaluator]
     queue = is_queue(many.pop("capacity", "loss"))
@@ -103,7 +100,7 @@ def values(
     evaluator: str | None = None,
     **options: Any,
 ) -> FloatArray:
-    """Evaluate many deployments of one size, in parallel.
+    """Return the mean costs of many deployments of one fleet size, by default mean responses, in parallel.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Enumeration:
 
     @property
     def mean_response(self) -> FloatArray:
-        """Mean response of each deployment, shape (K,), min; raises unless it is the objective's metric."""
+        """Mean response of each deployment, shape (K,), min; raise unless it is the objective's metric."""
         if self.objective.metric != "mean_response":
             raise InputError(
                 f"`mean_response` needs the mean response as objective; it was {self.objective.label}. See `values`."
@@ -74,24 +74,13 @@ class Enumeration:
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = LATE_MIN, apart: int = 1) -> pd.DataFrame:
-        """Return the ``k`` deployments with the smallest values, and the differences between them.
+        """Return the ``k`` deployments with the smallest values (fewer if there are not so many), one row each.
 
-        Parameters
-        ----------
-        k : int
-            Number of deployments; fewer are returned if there are not so many.
-        threshold : float
-            Minutes from which a response counts as late.
-        apart : int
-            Minimum number of units that would have to move to turn any of these deployments into another. Deployments
-            that are too similar to a better one are skipped.
-
-        Returns
-        -------
-        DataFrame
-            One row per deployment: rank, value, difference to the smallest value (``gap``), the sites that units leave
-            and enter compared with the best deployment (``moved_from``, ``moved_to``), mean response (min), late
-            fraction, 90th percentile of response time (min), highest utilisation of a unit, and the sites.
+        At least ``apart`` units have to move to turn one of them into another: deployments that are too similar to a
+        better one are skipped. Columns are rank, value, difference to the smallest value (``gap``), the sites that
+        units leave and enter compared with the best deployment (``moved_from``, ``moved_to``), mean response (min),
+        fraction of responses of ``threshold`` minutes or more, 90th percentile of response time (min), highest
+        utilisation of a unit, and the sites.
         """
         import pandas as pd
 

@@ -2,12 +2,11 @@ r"""The p-median problem: the best sites if all units were always free, and the 
 
 .. math:: \min_{|S| = p} \sum_j w_j \min_{i \in S} (\tau_i + t_{ij})
 
-is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues", from which the theorems below are taken too. S
-is the set of chosen sites, w_j the demand share of atom j, τ_i the turnout and t_ij the travel time from site i. Its
-optimum is a lower bound on the mean response of any deployment at any load (Theorem 2), because a call is answered by
-the closest unit at best. The mean response of the p-median deployment, from a queueing evaluator, is an upper bound on
-the best mean response (Lemma 3). The model is good if units are seldom busy. Under load it spreads units too thinly,
-and it sees no benefit in a second unit at a station.
+is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues". S is the set of chosen sites, w_j the demand
+share of atom j, τ_i the turnout and t_ij the travel time from site i. Its optimum is a lower bound on the mean response
+of any deployment at any load (Theorem 2), because a call is answered by the closest unit at best. The mean response of
+the p-median deployment, from a queueing evaluator, is an upper bound on the best mean response (Lemma 3). The model is
+good if units are seldom busy. Under load it spreads units too thinly, and sees no use in a second unit at a station.
 """
 
 from dataclasses import dataclass
@@ -100,10 +99,9 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     -----
     Any of several optima may be returned; of interchangeable sites, those with the lowest indices are used.
 
-    The method is a Lagrangian branch and bound. Its tolerance is 1e-10 of the mean response from random sites; if times
-    and demand are whole multiples of some number, it is the least difference that two deployments can have. It takes
-    milliseconds for a city of 70 atoms and about a second for a thousand sites and atoms. Times without geometry (such
-    as random numbers) and regular grids of equal demand take longest. Ctrl-C raises KeyboardInterrupt.
+    The method is a Lagrangian branch and bound with a tolerance of 1e-10 of the mean response from random sites. It
+    takes milliseconds for a city of 70 atoms and about a second for a thousand sites and atoms. Times without geometry
+    (such as random numbers) and regular grids of equal demand take longest. Ctrl-C raises KeyboardInterrupt.
 
     Examples
     --------
@@ -129,15 +127,18 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     costs = matrix_costs(times, city.demand_shares[counts])
     chosen, bound = minimise(costs, stations, forced, grain, end)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)  # pinned sites keep their own index
-    return _location(city, space.fill(sites), bound)
+    sites = space.fill(sites)
+    times = city.response_times[sites]
+    objective = float(city.demand_shares @ times.min(axis=0))
+    bound = float(min(bound, objective))  # infinite if the sites are optimal
+    gap = (objective - bound) / objective if objective > bound else 0.0
+    return Location(sites, objective, bound, gap, sites[times.argmin(axis=0)])
 
 
 def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = None, **options: Any) -> Bounds:
-    """Bound the smallest mean response of a fleet from below and above.
+    """Bound the smallest mean response of a fleet: from below by the p-median optimum, from above by its deployment.
 
-    The lower bound, for any load and evaluator, is the p-median optimum. The upper bound is the mean response of the
-    p-median deployment, as accurate as its evaluator. See Theorem 2 and Lemma 3 of "Optimizing Server Locations in
-    Spatial Queues".
+    The lower bound holds for any load and evaluator. The upper bound is as accurate as the evaluator.
 
     Parameters
     ----------
@@ -159,12 +160,3 @@ def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = Non
     median = p_median(city, units)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
-
-
-def _location(city: City, sites: IntArray, bound: float) -> Location:
-    """Return the `Location` of chosen sites; ``bound`` is a lower bound (min), infinite if the sites are optimal."""
-    times = city.response_times[sites]
-    objective = float(city.demand_shares @ times.min(axis=0))
-    bound = float(min(bound, objective))
-    gap = (objective - bound) / objective if objective > bound else 0.0
-    return Location(sites, objective, bound, gap, sites[times.argmin(axis=0)])

@@ -184,7 +184,7 @@ def is_user_function(objective: Any) -> bool:
 def _stored_candidate(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
     """Return the current candidate in the checkpoint, which replaces the one ``proposed``; warn if the two differ."""
     x = _read_candidate(steps.file, steps.number, optimizer)
-    steps.file.compare(steps.number, proposed.tolist())
+    steps.file.warn_if_different(steps.number, proposed.tolist())
     if not np.array_equal(x, proposed):
         optimizer.withdraw(proposed)
     return x

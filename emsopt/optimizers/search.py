@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .._running.checkpoint import Form, are_indices, are_numbers, summary
+from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, summary
 from .._running.loop import RunOptions, Steps, loop
 from .._running.parallel import Workers, mapper
 from ..errors import InputError, _validate, warn
@@ -304,13 +304,13 @@ def _check_plan(plan: _Plan) -> _Plan:
     )
 
 
-def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
+def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> CheckpointFormat:
     """Return the format of a run's checkpoint, with the keys of its first line that may differ on resumption."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
     loose = {"batch": plan.batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
-    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
+    return CheckpointFormat("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
 
 
 def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from ..._running.loop import Show, bar
+from ..._running.loop import ShowProgress, bar
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...errors import _validate
 from ...errors._types import FloatArray, IntArray, Progress, Rng, Sites
@@ -91,13 +91,13 @@ def local_search(
         return _descend(objective, chosen, budget, show)
 
 
-def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
+def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: ShowProgress) -> list[IntArray]:
     """Return the starts of `local_search`: two by classical models, and ``restarts`` random ones."""
     show(0, "p-median deployment to start from")
     return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
 
 
-def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: Show) -> Run:
+def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: ShowProgress) -> Run:
     """Return the run of best-improvement descents from each of the starts, within a budget of evaluations."""
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")

@@ -39,19 +39,18 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 
 
 class Table(NamedTuple):
-    """A table, with the names that it and its rows have in messages."""
+    """A table with lower-case column names, and the names that it (``where``) and its rows have in messages."""
 
-    frame: pd.DataFrame  # with lower-case column names, as their case does not count
-    where: str  # name in messages
-    names: tuple[str, ...] = ()  # of the rows, if known, for messages
+    frame: pd.DataFrame
+    where: str
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
         """Make a table from a DataFrame; an index that holds names becomes a column.
 
         ``argument`` is its name in messages if it was not read from a file. Rows are named by the first of the columns
-        ``name_columns`` with distinct cells; raise if only columns with repeated cells exist. Without any of these
-        columns, rows are named by the last of the words and a number.
+        ``name_columns`` with distinct cells, or, if there is none of these columns, by the last of them and a number.
         """
         from pandas import DataFrame
 
@@ -82,7 +81,7 @@ class Table(NamedTuple):
         return self._replace(frame=self.frame.rename_axis(options[0]).reset_index())
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
-        """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
+        """Return names of rows from one of the columns ``options``, else numbered ones; raise unless distinct."""
         keys = [key for key in options if key in self.frame.columns]
         # repeated ids name no row
         key = next((key for key in keys if are_distinct(self.frame[key])), keys[0] if keys else None)
@@ -105,7 +104,7 @@ class Table(NamedTuple):
         return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
-        """Return a column as floats; ``expected`` describes a valid number, other arguments are those of `_numbers`."""
+        """Return a column as floats, (rows,); ``expected`` describes a valid number, the rest is as in `_numbers`."""
 
         def place(index: tuple[int, ...]) -> str:
             name = f" ({self.names[index[0]]!r})" if self.names else ""
@@ -114,9 +113,9 @@ class Table(NamedTuple):
         return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
 
     def with_points(self, key: str, *, always: bool = False) -> Table:
-        """Return the table with decimal commas of a column replaced by points.
+        """Return the table with decimal commas in a column replaced by points.
 
-        If three digits follow every comma, it may separate thousands, and is replaced only if ``always``.
+        Commas that all have three digits after them may separate thousands, and are replaced only if ``always``.
         """
         cells = self.frame[key].tolist()
         commas = [COMMA.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
@@ -129,7 +128,7 @@ class Table(NamedTuple):
 def matrix(
     frame: pd.DataFrame, argument: str, sites: Sequence[str], atoms: Sequence[str], expected: str, **limits: Any
 ) -> FloatArray:
-    """Return a table of sites by atoms as floats, shape (N, M), in the order of the given names."""
+    """Return a table of numbers by site and atom as floats, shape (N, M), in the order of the given names."""
     where = label(frame, argument)
     frame = _to_wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
@@ -145,7 +144,7 @@ def matrix(
 
 
 def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin; keep others."""
+    """Return a table with one row per pair of places, as r5py writes it, with one row per origin; others unchanged."""
     keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG_FORM_COLUMNS]
     if any(key is None for key in keys):
         return frame
@@ -158,7 +157,7 @@ def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless the labels are the wanted names, each once; ``kind`` is what each labels, such as "row per site"."""
+    """Raise unless each of the ``wanted`` names labels one row or column; ``kind`` is such as "row per site"."""
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
@@ -180,9 +179,9 @@ def _numbers(
     high: float = math.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Convert an array of objects to floats; raise an error for the first that is not a number within the limits.
+    """Convert an array of objects to floats from ``low`` to ``high``; raise an error for the first that is not one.
 
-    With ``blanks``, blank cells become NaN. With ``strictly``, ``low`` itself is outside. ``place`` names a cell.
+    If ``blanks``, blank cells become NaN; if ``strictly``, ``low`` is excluded. ``place`` returns the name of a cell.
     """
     values = floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
@@ -254,7 +253,7 @@ def others(bad: BoolArray) -> str:
 
 
 def places_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
-    """Return the positions of the names that are in ``kept``, ignoring case and surrounding blanks."""
+    """Return the positions of those ``names`` that are in ``kept``, ignoring case and surrounding blanks."""
     wanted = {str(name).strip().lower() for name in kept}
     return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
 

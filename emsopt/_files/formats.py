@@ -36,15 +36,14 @@ FORMULA_PATTERN = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that read
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
-    """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
+    """Return columns as comma-separated text, numbers with all digits; `read_csv` restores them unchanged."""
     from pandas import DataFrame
 
-    table = DataFrame(dict(enumerate(columns)))
-    return table_text(table.set_axis(list(header), axis=1))
+    return table_text(DataFrame(dict(enumerate(columns))).set_axis(list(header), axis=1))
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
-    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped, except in the index."""
+    """Return a table as comma-separated text; cells that look like formulas are escaped, except in the index."""
     return table.map(_escape_formula).rename(columns=_escape_formula).to_csv(index=index, lineterminator="\n")
 
 
@@ -123,7 +122,7 @@ def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
 
 
 def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
-    """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
+    """Return the content of a file, unpacked if its name ends in one of ``packed``; raise above ``most`` bytes."""
     try:
         with unpack(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
             content = stream.read(most + 1)  # one more byte tells that there are more
@@ -135,7 +134,7 @@ def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, .
 
 
 def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = False) -> str:
-    """Return the text of a UTF-8 file without byte-order marks; if ``forgiving``, also of UTF-16 and Windows-1252."""
+    """Return the text of a UTF-8 file, or if ``forgiving`` of a UTF-16 or Windows-1252 file; ``most`` is in bytes."""
     content = content_of(file, most, remedy)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -151,8 +150,7 @@ def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = Fals
 def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
     """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
-    With ``choose`` (`table_of`), other separators and encodings, and lines above the header are allowed. Raise if the
-    file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
+    With ``choose`` (`table_of`), other separators and encodings, and lines above the header are allowed.
     """
     text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
     if choose is None:
@@ -164,7 +162,7 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
 
 
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
-    """Return rows of text, by line number and the header first, as a table.
+    """Return rows of text, given as (line number, cells) with the header first, as a table.
 
     For tables of other programs, ``choose`` takes the names of all columns and the first ``SAMPLE`` cells of each by
     name, and returns the names of the columns to keep. A row of units below the header and footers become blank.
@@ -195,7 +193,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
 def _choose_columns(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
-    """Return the positions of the columns to keep, and the rows, blank where a row has units or is a footer."""
+    """Return the positions of the columns to keep, and all rows, those with units and footers blanked."""
     first = list(islice(records, SAMPLE))
     digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
     if digits == [False, True]:  # a row of units of measurement, which is no data
@@ -229,7 +227,7 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
 
 
 def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Return the rows from the header on, the first row with nearly as many filled cells as the rows below it."""
+    """Yield the rows from the header on: the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     usual = [
@@ -240,7 +238,7 @@ def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[
 
 
 def _separator(text: str) -> str:
-    """Return the separator named in a line such as ``sep=;``, written for Excel, else the most frequent of the header.
+    """Return the separator of cells: as named in a first line such as ``sep=;``, else the most frequent in the header.
 
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
@@ -257,7 +255,7 @@ def _separator(text: str) -> str:
 
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of its last line and the cells of each row of separated values that is not blank."""
+    """Yield (number of its last line, cells) for each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)  # strict: open quotes raise
     try:
         for row in reader:
@@ -318,12 +316,10 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 
 
 def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
-
-    Newer formats are refused: one distant cell could take half a terabyte. This one has at most 65,536 x 256 cells.
-    """
+    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does; refuse newer formats."""
     with open_with("python_calamine", file, "an old Excel workbook") as (calamine, content):
-        if content.read(4) != b"\xd0\xcf\x11\xe0":  # a newer format, however named
+        # a newer format, however named, in which one distant cell could take half a terabyte
+        if content.read(4) != b"\xd0\xcf\x11\xe0":
             raise InputError(f"{file.name} is no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv.")
         content.seek(0)
         sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
@@ -351,7 +347,7 @@ READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
 def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows padded or cut to the filled length of the first; rows with values further right stay longer."""
+    """Yield rows padded or cut to the filled length of the first row; those with values further right stay longer."""
     width = 0
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]

@@ -52,11 +52,11 @@ def _is_degrees(crs: object) -> bool:
 
 
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
-    """Return longitude and latitude of points, (n, 2), in a reference system; points may be NaN.
+    """Return longitude and latitude (degrees) of points, (n, 2), in a reference system; points may be NaN.
 
     Points at 0, 0, which programs write for unknown places, are not converted; nor is any if the system is in metres
-    but all points could be degrees: ``crs`` may have been named for another table. Raise, with a message that begins
-    with ``where``, if the system is unknown, a point cannot be in it, or most are far from the area it is made for.
+    but all points could be degrees: ``crs`` may have been named for another table. Raise, with ``where`` first, if the
+    system is unknown, a point cannot be in it, or most are far from its area.
     """
     if _is_degrees(crs):
         return points
@@ -83,7 +83,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
 
 
 def _is_far(point: FloatArray, area: Any) -> bool:
-    """Return whether a point, in degrees, is far outside the area for which a reference system is made, if known."""
+    """Return whether a point, in degrees, is more than `MARGIN` outside the area of a reference system, if known."""
     if area is None:
         return False
     west, south, east, north = area.bounds
@@ -93,7 +93,7 @@ def _is_far(point: FloatArray, area: Any) -> bool:
 
 
 def in_degrees(layer: Any, crs: object) -> Any:
-    """Convert a GeoDataFrame or GeoSeries to degrees; without a system of its own, values above 180 are in ``crs``."""
+    """Convert a GeoDataFrame or GeoSeries to degrees, from ``crs`` if it has no system and values above 180."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
         layer = layer.set_crs(parse_crs(crs))
     return layer if layer.crs is None else layer.to_crs(4326)
@@ -146,7 +146,7 @@ def _is_ring(points: FloatArray) -> bool:
 def degrees(table: Table, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
     """Return longitude and latitude in degrees, shape (rows, 2), from two columns in a reference system ``crs``.
 
-    If the columns ``x`` and ``y`` are given, a blank cell makes both numbers of its row NaN; otherwise it raises.
+    A blank cell raises, or, if the columns ``x`` and ``y`` are given, makes both numbers of its row NaN.
     """
     blanks = x is not None
     x = x or table.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
@@ -212,11 +212,8 @@ def _check_geometry(geometry: Any, where: str, kinds: Sequence[str], blanks: boo
 
 
 def read_layer(file: Path | Upload) -> Any:
-    """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry.
-
-    An `Upload` cannot be a shapefile, which consists of several files.
-    """
-    if isinstance(file, Upload) and file.name.lower().endswith(".shp"):
+    """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry."""
+    if isinstance(file, Upload) and file.name.lower().endswith(".shp"):  # which consists of several files
         raise InputError(f"{file.name} is one of several files of a shapefile. Give its path, or save a GeoPackage.")
     opened = formats.open_with("geopandas", file, "a geographic file", "maps")
     with opened as (geopandas, content), warnings.catch_warnings():

@@ -42,17 +42,16 @@ def data_folder() -> Path | None:
 
 
 def find_local(relative: str) -> Path | None:
-    """Return the path of a data file on this machine, also found by its name alone; None if it is in no data folder."""
+    """Return the path of a data file, below a data folder or by its name directly in it; None if it is in none."""
     folders = (folder for where in (data_folder, package_file, cache_folder) if (folder := where()))
     paths = (folder / name for folder in folders for name in (relative, Path(relative).name))
     return next((path for path in paths if path.is_file()), None)
 
 
 def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
-    """Return the path of a data file below a data folder, or directly in it; download it from ``url`` if it is missing.
+    """Return the path of a data file, after downloading it from ``url`` if it is not on this machine.
 
-    Its ``checksum``, in hexadecimal, is a sha256 or as git computes it, and is needed with ``url``. Raise a
-    `DataUnavailableError` if the file is not on this machine and cannot be downloaded, or has the wrong checksum.
+    Its ``checksum``, in hexadecimal, is a sha256 or as git computes it, and is needed with ``url``.
     """
     source = f"Download {url} by other means" if url else "Obtain the file"
     proof = f"; it has {_kind(checksum)} {checksum}" if checksum else ""

@@ -21,7 +21,7 @@ NUMPY = {  # by name, because NumPy has moved these functions between modules
 
 
 class _Record:
-    """Stand-in for an object of a pickle, which only stores the arguments and the state that the pickle has for it."""
+    """Replacement for an object of a pickle that only stores the arguments and state that the pickle has for it."""
 
     parts: list[Any]
 
@@ -56,7 +56,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
 
 
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
-    """Return all arrays contained in a value at any depth, by their ``id``, so that each occurs once."""
+    """Return all arrays in a value, at any depth, by their ``id``, so that each occurs once."""
     arrays: dict[int, NDArray[Any]] = {}
     visited: set[int] = set()
     left = [value]  # a loop instead of recursion, because models nest deeply

@@ -82,11 +82,11 @@ def run(
         Distinct dicts of plain values, with the same names in every case; see `cases`. Tuples are passed to the task as
         lists, and numpy numbers as Python numbers.
     file : path-like, optional
-        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again. Further
-        cases of the same task with the same names can be added at any time.
+        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again, and
+        further cases of the same task with the same names can be added.
     backend : {"serial", "processes"}, dask.distributed.Client or concurrent.futures.Executor
         Where tasks run: in this process, in several processes on this machine, on the workers of a Dask cluster
-        (install ``emsopt[scale]``), or on an executor. With every backend, linear algebra uses one thread per task.
+        (install ``emsopt[scale]``), or on an executor. Linear algebra uses one thread per task.
     workers : int, optional
         Number of processes for backend "processes". Default: the number of cores.
     progress : bool or callable
@@ -95,16 +95,14 @@ def run(
     Returns
     -------
     DataFrame
-        The rows of all cases in the order of ``cases``, each with the values of the case followed by those that the
-        task returned.
+        The rows in the order of ``cases``, each with the values of the case followed by those that the task returned.
 
     Raises
     ------
     StudyError
         If the task raised an error for some cases. A further run retries only these.
     InputError
-        If an option or a case is invalid, or if the file is damaged, is not a study file, or belongs to another task or
-        to cases with other names.
+        If an argument is invalid, or the file is damaged or belongs to another task or to cases with other names.
 
     Examples
     --------
@@ -217,14 +215,12 @@ def _to_plain(value: object) -> object:
 
 
 def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
-    """Return the final value of each run, and the number of evaluations until it was close to the best known value.
-
-    Values must be positive and were minimised.
+    """Return one row per run: its final value, and how long it took to come close to the best known value.
 
     Parameters
     ----------
     runs : DataFrame
-        Rows of runs in order of ``evaluation``, with ``best`` (the best value so far), ``best_known`` and
+        Rows of runs in order of ``evaluation``, with ``best`` (the smallest value so far, positive), ``best_known`` and
         ``cpu_seconds``, as `emsopt.datasets.load_study` returns the location studies. All other columns except
         ``p_median`` identify the runs.
     within : float
@@ -233,9 +229,8 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per run: the columns that identify it, its last ``best``, its ``gap`` to ``best_known`` in percent,
-        whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for that. Both are
-        infinite if the tolerance was not reached, so that medians include all runs.
+        The columns that identify a run, its last ``best``, its ``gap`` to ``best_known`` in percent, whether it
+        ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for that, infinite if it did not.
 
     Examples
     --------

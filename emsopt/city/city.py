@@ -12,11 +12,9 @@ name                   symbol  shape       meaning
 ``turnout_cv``                 or (N,)     standard deviation of the turnout time over its mean τ_i
 =====================  ======  ==========  =====================================================
 
-An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
-
-``travel_cv`` and ``turnout_cv`` are single numbers if they are the same everywhere. If they are above 0, travel and
-turnout times are lognormal (`emsopt.city.travel`). This affects late fractions and percentiles, but not mean responses,
-dispatch (by mean response) or service times.
+An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait. Variations are
+single numbers if they are the same everywhere. They affect late fractions and percentiles, but not mean responses,
+dispatch or service times (`emsopt.city.travel`).
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ class City:
         Coefficient of variation (standard deviation over mean) of the travel times, 0 to 3; they are lognormal. With
         the default, 0, every drive takes the mean time, and late fractions and percentiles are too optimistic.
     turnout_cv : array_like, shape (N,), or float
-        Coefficient of variation of the turnout times, likewise.
+        The same for the turnout times.
     atom_names, site_names : sequence of str, optional
         Distinct names.
     atom_locations, site_locations : array_like, shape (M, 2) and (N, 2), optional
@@ -83,7 +81,7 @@ class City:
     atom_shapes : sequence of dict, length M, optional
         GeoJSON Polygon or MultiPolygon of each atom, for maps.
     geographic : bool
-        Whether locations are longitude and latitude.
+        Whether locations are in degrees.
     name, notes : str
         Title, and notes on the data for readers of the results.
 
@@ -172,10 +170,7 @@ class City:
         vars(self).update({key: _freeze(v) if isinstance(v, np.ndarray) else v for key, v in state.items()})
 
     def _unwrap_longitudes(self) -> FloatArray | None:
-        """Unwrap longitudes at the date line; return the distances (km) between sites and atoms, (N, M).
-
-        Return None if locations are missing or on a plane.
-        """
+        """Unwrap longitudes at the date line; return distances (km), (N, M), or None without degrees of both kinds."""
         if not self.geographic or self.atom_locations is None or self.site_locations is None:
             return None
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
@@ -229,17 +224,10 @@ class City:
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
-    def service_ratio(self) -> float:
-        """Ratio of the longest mean service time of a site to the shortest; atoms are weighted by demand shares."""
-        minutes = self.service_times @ self.demand_shares
-        return float(minutes.max() / minutes.min())
-
-    @cached_property
     def preferred_order(self) -> IntArray:
-        """Site indices in order of preference, the most preferred first, for each atom; shape (M, N).
+        """Site indices by ``preference`` or, without it, by response time, the most preferred first, shape (M, N).
 
-        The order is that of ``preference`` or, without it, of response time. Ties go to the lower index, except that
-        interchangeable sites come together, at the place of the first of them.
+        Ties go to the lower index, except that interchangeable sites come together, at the place of the first of them.
         """
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
@@ -247,17 +235,16 @@ class City:
 
     @cached_property
     def preference_ranks(self) -> NDArray[np.unsignedinteger]:
-        """Rank of each site for each atom, 0 for the most preferred, shape (N, M): the inverse of `preferred_order`."""
+        """Rank of each site for each atom, 0 for the most preferred, shape (N, M), from `preferred_order`."""
         ranks = np.empty((self.n_sites, self.n_atoms), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
         np.put_along_axis(ranks, self.preferred_order.T, np.arange(self.n_sites, dtype=ranks.dtype)[:, None], axis=0)
         return cast("NDArray[np.unsignedinteger]", _freeze(ranks))
 
     @cached_property
     def twin_groups(self) -> IntArray:
-        """Index of the twin group (group of interchangeable sites) of each site, shape (N,).
+        """Index of the twin group of each site, shape (N,): sites with equal times, variations and preferences.
 
-        Sites are interchangeable if all their times, variations and preferences are equal: typically one station that
-        is listed once for each unit that it can hold.
+        Typically they are one station that is listed once for each unit that it can hold.
         """
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
         law = self.response_law
@@ -268,10 +255,7 @@ class City:
         return _freeze(np.array([rows.setdefault(key, len(rows)) for key in keys]))
 
     def offered_load(self, units: int) -> float:
-        """Return the offered load per unit, ρ = λ / (p μ), for a fleet of p = ``units``.
-
-        λ is ``total_rate`` in calls per minute, and 1/μ is `mean_service_time`.
-        """
+        """Return the offered load per unit, ρ = λ / (p μ), of p = ``units``, with 1/μ the `mean_service_time`."""
         return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
 
     from_frames: ClassVar[classmethod[City, ..., City]] = classmethod(tables.from_frames)
@@ -314,7 +298,7 @@ class City:
         return city
 
     def with_offered_load(self, rho: float, units: int) -> City:
-        """Return the city with arrival rates scaled so that `offered_load` is ``rho`` for this number of units."""
+        """Return the city with all arrival rates scaled alike so that ``offered_load(units)`` is ``rho``."""
         return self.scaled(_validate.positive_number(rho, "rho") / self.offered_load(units))
 
     def sites_named(self, names: Iterable[str]) -> IntArray:
@@ -346,7 +330,7 @@ def _freeze(array: Any) -> Any:
 def _minutes(
     values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
-    """Return times as an array of ``shape``, from a number, one per site, or all; raise unless 0 to ``most`` min."""
+    """Return times (min) as an array of ``shape``; a number or one per site is repeated. Raise if above ``most``."""
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -358,7 +342,7 @@ def _minutes(
 
 
 def _check_work(rates: FloatArray, service: FloatArray) -> None:
-    """Raise if all rates are zero, or if rates (calls/h) or service times (min) appear to be in another unit."""
+    """Raise if all rates are zero, or rates (calls/h) or service times (min) appear to be in another unit."""
     if not rates.any():
         raise InputError("`arrival_rates` are all zero; at least one must be positive.")
     if service.max() < 0.5:
@@ -372,7 +356,7 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
 
 
 def _variation_coefficients(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
-    """Return coefficients of variation: a number if all are equal, else an array of ``shape``; raise unless 0 to 3."""
+    """Return coefficients of variation, as a number if all are equal, else of ``shape``; raise unless from 0 to 3."""
     if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
         return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)
@@ -394,7 +378,7 @@ def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
 
 
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
-    """Raise if travel times (min) appear to be in another unit, by the distances (km) or else by their median."""
+    """Raise if travel times (min) appear to be in another unit, judged by distances (km) or else by their median."""
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0  # a speed that passes, unless something speaks against it
     if distant.any() and km is not None:

@@ -1,7 +1,6 @@
 """Build cities from tables, and save and load them as folders of plain files.
 
-`City.from_frames` takes tables; `City.load` reads the same content from files that a spreadsheet or an editor
-can write:
+`City.from_frames` takes tables; `City.load` reads the same content from files that a spreadsheet can write:
 
 =====================  =========================================================================================
 ``city.json``          ``{"name": ..., "notes": ..., "geographic": true}``; all entries are optional. With
@@ -16,8 +15,7 @@ can write:
 ``atoms.geojson``      one Polygon or MultiPolygon per atom, named by its property ``atom``
 =====================  =========================================================================================
 
-``x, y`` (kilometres on a plane) may replace ``lon, lat`` (degrees). Saving and loading a city preserves every
-number exactly.
+``x, y`` (kilometres on a plane) may replace ``lon, lat`` (degrees). Saving and loading preserve every number exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -54,17 +52,6 @@ CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "n
 CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
 
-class Roads(Protocol):
-    """Interface of a `RoadNetwork`. The class imports `emsopt.city` and therefore cannot be imported here."""
-
-    @property
-    def geographic(self) -> bool:
-        """Whether points are longitude and latitude, not metres."""
-
-    def travel_times(self, origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
-        """Return the minutes between all pairs of points, shape (N, M); infinite where no legal way exists."""
-
-
 def from_frames(
     cls: Callable[..., C],
     demand: pd.DataFrame,
@@ -72,7 +59,7 @@ def from_frames(
     *,
     travel_times: pd.DataFrame | ArrayLike | None = None,
     speed_kmh: float | None = None,
-    roads: Roads | None = None,
+    roads: Any = None,
     detour: float = 1.3,
     turnout_times: ArrayLike | None = None,
     service_times: pd.DataFrame | ArrayLike | None = None,
@@ -84,9 +71,8 @@ def from_frames(
 ) -> C:
     """Build a city from a table of demand and a table of sites.
 
-    Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of a
-    GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (kilometres on a plane). They are needed for
-    a speed or roads, and for maps.
+    Column names are case-insensitive; columns not listed here are ignored. Locations, needed for a speed, roads and
+    maps, are the geometry of a GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (km on a plane).
 
     Parameters
     ----------
@@ -94,8 +80,7 @@ def from_frames(
         ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour.
         Polygons become the shapes of the atoms; the location of each is a point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
-        ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
-        these times are passed as arguments.
+        ``name`` or ``site``, likewise; ``turnout_min`` and ``service_min``, unless these are passed as arguments.
     travel_times : DataFrame or array_like of shape (N, M), optional
         Minutes. A DataFrame has site names as index and atom names as columns, in any order, or a row per pair with
         columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables.
@@ -151,7 +136,7 @@ def from_frames(
 
 
 class _Values(NamedTuple):
-    """The tables of sites and of atoms, with methods that take values from an argument or a column."""
+    """The tables of sites and atoms, with methods that read values given as an argument or a column."""
 
     sites: Table
     atoms: Table
@@ -183,7 +168,7 @@ class _Places(NamedTuple):
     """A table of atoms or sites, with the locations of its rows."""
 
     table: Table
-    points: FloatArray | None  # None without coordinates, which only computed times and maps need
+    points: FloatArray | None  # None without coordinates
     geographic: bool  # whether points are longitude and latitude instead of x and y
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
@@ -195,7 +180,7 @@ class _Places(NamedTuple):
 
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
-    """Check a table of atoms or sites; return its rows with their locations and, if they are areas, their shapes."""
+    """Return a checked table of atoms or sites, with their locations and, if they are areas, shapes."""
     frame, shapes = geography.without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
@@ -211,7 +196,7 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
 
 
 def _travel_times(
-    stations: _Places, atoms: _Places, travel_times: Any, speed_kmh: float | None, roads: Roads | None, detour: float
+    stations: _Places, atoms: _Places, travel_times: Any, speed_kmh: float | None, roads: Any, detour: float
 ) -> Any:
     """Return travel times (min): as given, or from a speed or roads; raise unless exactly one of these is given."""
     options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
@@ -230,7 +215,7 @@ def _travel_times(
         return km / kmh * 60
 
 
-def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray:
+def _road_minutes(roads: Any, stations: _Places, atoms: _Places) -> FloatArray:
     """Return the driving times (min) from each station to each atom by road, (N, M); raise if one is unreachable."""
     if not hasattr(roads, "travel_times"):
         raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")
@@ -239,11 +224,10 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
         raise InputError("roads and places must have the same kind of coordinates, either lon and lat or x and y.")
     metres = 1 if roads.geographic else 1000  # roads on a plane are in metres, cities in km
     try:
-        minutes = roads.travel_times(*(metres * points for points in places))
+        minutes: FloatArray = roads.travel_times(*(metres * points for points in places))
     except InputError as error:
-        raise InputError(
-            f"travel times by `roads`, with sites as origins and atoms as destinations: {error}"
-        ) from error
+        said = "travel times by `roads`, with sites as origins and atoms as destinations"
+        raise InputError(f"{said}: {error}") from error
     unreachable = np.isinf(minutes)
     if unreachable.any():
         k, j = np.argwhere(unreachable)[0]
@@ -257,8 +241,7 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    The folder must be new, empty, or hold only a city, which is replaced. Raise and change nothing if it holds anything
-    else, the city could not be read back, or files cannot be written.
+    The folder must be new, empty, or hold only a city, which is replaced; otherwise raise and change nothing.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -300,7 +283,7 @@ def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:
-    """Read a folder written by `save` or by hand; `emsopt.city.tables` describes the files."""
+    """Read a city from a folder written by `save` or by hand; `emsopt.city.tables` describes the files."""
     path = _validate.path(folder, "folder")
     try:
         if not os.path.isdir(path):  # `Path.is_dir` raises if the name is too long
@@ -317,7 +300,10 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
-    _check_complete(files)
+    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
+    if missing:
+        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
+        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
     about = _read_about(files[CITY])
     matrices = {
         Path(file).stem: formats.read_csv(files[file], labelled=True)
@@ -337,14 +323,6 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
     if SHAPES in files:
         shapes = geography.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
-
-
-def _check_complete(files: Mapping[str, Path | Upload]) -> None:
-    """Raise if a required file is missing."""
-    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
-    if missing:
-        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
-        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
 
 
 def _read_about(path: Path | Upload) -> dict[str, Any]:

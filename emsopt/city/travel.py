@@ -12,9 +12,7 @@ name                   symbol  shape     meaning
 =====================  ======  ========  ===============================================================
 
 A lognormal time with mean m and coefficient of variation c is m exp(σ Z - σ² / 2), with σ² = log(1 + c²) and Z standard
-normal. The distribution of turnout plus travel is an integral over the narrower of the two times, computed by a
-quadrature, or a shifted lognormal if that is fixed. Service times do not depend on these variations: a call that takes
-long to reach does not keep its unit longer.
+normal. Service times do not depend on these variations: a call that takes long to reach does not keep its unit longer.
 """
 
 from __future__ import annotations
@@ -42,10 +40,7 @@ def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
 
 
 def central_angle(starts: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the angles between points on a sphere by the haversine formula, in radians.
-
-    ``starts`` and ``ends`` hold longitude and latitude in degrees on their last axis; their other axes are broadcast.
-    """
+    """Return the angles (radians) between points on a sphere, (..., 2), in longitude and latitude (degrees)."""
     (lon1, lat1), (lon2, lat2) = (np.moveaxis(np.radians(points), -1, 0) for points in (starts, ends))
     haversine = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
     return 2 * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))  # rounding may leave [0, 1], where arcsin fails
@@ -60,7 +55,7 @@ def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ResponseLaw:
-    """Distribution of turnout plus travel for each pair of n units or sites and M atoms; see the table above."""
+    """Distribution of turnout plus travel time for pairs of n units or sites and M atoms; see `emsopt.city.travel`."""
 
     turnout: FloatArray
     travel: FloatArray
@@ -80,7 +75,7 @@ class ResponseLaw:
         return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
     def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
-        """Return the law of the n pairs of a site and an atom, as that of n units and a single atom."""
+        """Return the law of n pairs of a site and an atom, as that of n units and a single atom."""
         law = self.at(sites)
         row = np.arange(len(sites)), atoms
         return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
@@ -90,7 +85,7 @@ class ResponseLaw:
         return _late_probabilities(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
 
     def sample(self, units: IntArray, atoms: IntArray, normal: FloatArray) -> FloatArray:
-        """Return a random response time (min) of each of k pairs, (k,), from standard normal numbers, (2, k)."""
+        """Return random response times (min) of k pairs of unit and atom, (k,), from standard normal ones, (2, k)."""
         spreads = self.turnout_spread[units], self.travel_spread[units, atoms]
         turnout, travel = (np.exp(s * z - s**2 / 2) for s, z in zip(spreads, normal, strict=True))
         return self.turnout[units] * turnout + self.travel[units, atoms] * travel

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
+# Unicode categories: controls, directions of writing, which can make names look alike, surrogates and line ends.
+INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 JOINERS = "\u200c\u200d"  # invisible too, but part of the spelling of Persian and Indic scripts
-
-# -- arrays -------------------------------------------------------------------------------------------------------
 
 
 def real_array(
@@ -41,7 +40,7 @@ def real_array(
 ) -> FloatArray:
     """Return ``values`` as a read-only float array; raise if it is empty, not finite, or not of the required shape.
 
-    In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and with ``strictly`` above ``low``.
+    In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and above ``low`` if ``strictly``.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -84,11 +83,8 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:
-    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees.
-
-    A city at the date line may go on beyond 180 degrees.
-    """
-    outside = (np.abs(points) > (190, 90)).any(axis=1)
+    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees."""
+    outside = (np.abs(points) > (190, 90)).any(axis=1)  # a city at the date line may go on beyond 180 degrees
     if outside.any():
         got = f"{points[outside][0].tolist()}.{degrees_hint(points)}"
         raise InputError(f"{name} must be longitude and latitude in degrees; got {got}")
@@ -96,14 +92,14 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
 
 
 def unwrap(points: FloatArray, lon: float) -> FloatArray:
-    """Return points, (n, 2), in degrees, with longitudes within 180 of ``lon``: across the date line beyond 180."""
+    """Return points, (n, 2), in degrees, with full turns added so that longitudes are within 180 of ``lon``."""
     return points + [360, 0] * np.round((lon - points) / 360)
 
 
 def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
     """Return a sentence, after a space, with the likely reason why points, (n, 2), are not degrees; empty if unknown.
 
-    ``plane`` is whether km may be given instead, ``names`` are the columns taken for longitude and latitude.
+    ``plane`` is whether km may be given instead, ``names`` the two columns that hold the points, if known.
     """
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
@@ -121,14 +117,8 @@ def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, st
     return ""
 
 
-# -- names and text -----------------------------------------------------------------------------------------------
-
-
 def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
-    """Return ``values`` as a tuple of ``length`` distinct names; None gives ``prefix`` with numbers from 1.
-
-    ``name`` is the argument, or the column of a table, in messages.
-    """
+    """Return ``values`` as a tuple of ``length`` distinct names; None gives ``prefix`` with numbers from 1."""
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     where = f"`{name}`" if name.isidentifier() else name
@@ -169,11 +159,7 @@ def first_repeated(values: Iterable[K]) -> K | None:
 
 
 def visible(value: object, where: str, allowed: str = "") -> str:
-    """Return a value as text; raise if it contains invisible characters, except those in ``allowed``.
-
-    These are line ends and other controls, lone surrogates, which no file can hold, and characters that change the
-    direction of writing, which can make two names look alike.
-    """
+    """Return a value as text; raise if it contains invisible characters, except those in ``allowed``."""
     text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:
         if unicodedata.category(character) in INVISIBLE and character not in JOINERS + allowed:
@@ -182,19 +168,13 @@ def visible(value: object, where: str, allowed: str = "") -> str:
 
 
 def quote(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value, converted by ``write``, as text for a message, cut after ``most`` characters.
-
-    If the conversion fails, the text names the value's type.
-    """
+    """Return a value, converted by ``write``, as text for a message, cut after ``most`` characters."""
     try:
         text = write(value)
     except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply
         size = f" with {value.bit_length()} bits" if isinstance(value, int) else ""
         return f"a value of type {type(value).__name__}{size}"
     return text if len(text) <= most else f"{text[:most]}..."
-
-
-# -- numbers ------------------------------------------------------------------------------------------------------
 
 
 def as_float(value: Any) -> float:
@@ -276,9 +256,6 @@ def probability(value: object, name: str) -> float:
     if not is_real(value) or not 0 < value <= 1:
         raise InputError(f"`{name}` must be a probability in (0, 1]; got {quote(value)}.")
     return float(value)
-
-
-# -- options, paths and objects -----------------------------------------------------------------------------------
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:

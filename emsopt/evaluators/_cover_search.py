@@ -115,7 +115,7 @@ def maximise(
 def greedy(
     patterns: Patterns, weights: FloatArray, q: float, floors: IntArray, capacities: IntArray, units: int
 ) -> IntArray:
-    """Return the units at each site, (N,), added one by one where the covered weight grows most."""
+    """Return the units at each site, (N,), placed one by one where the covered weight grows most."""
     counts = floors.copy()
     for _ in range(units - counts.sum()):
         gains = patterns @ (weights * np.power(q, patterns.T @ counts))  # without the factor 1 - q, common to all
@@ -124,7 +124,7 @@ def greedy(
 
 
 def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
-    """Return the sites that may get units: those whose atoms are all in reach of another site are left out.
+    """Return the indices of sites without those whose atoms are all in reach of another site.
 
     The other site must be able to take the units: one if further units add nothing, otherwise the whole fleet.
     """
@@ -137,7 +137,7 @@ def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: 
 
 
 class _Search:
-    """State of the search, the best deployment and the best bound so far, and methods that improve it."""
+    """A search for the units at each site, with the best deployment and the lowest bound so far."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Search:
 
     @property
     def target(self) -> float:
-        """If the upper bound is below this, no deployment is better than the best one found."""
+        """Value below which an upper bound proves that the best deployment found is optimal."""
         return self.value + max(self.least, TOLERANCE * self.value)
 
     @property
@@ -193,7 +193,7 @@ class _Search:
         return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
 
     def run(self) -> float:
-        """Search; return an upper bound, minus infinity if the best deployment is proven."""
+        """Search until the best deployment is proven or time is up; return an upper bound, minus infinity if proven."""
         steps, left = FIRST_STEPS, EFFORT * len(self.best)
         now = time.monotonic()
         first = now + FIRST * (self.end - now)
@@ -220,12 +220,12 @@ class _Search:
         return bool(self.walk[2][1] >= LAST_STEP)
 
     def descend(self, steps: int) -> None:
-        """Lower the bound, and fix sites."""
+        """Lower the bound by some subgradient steps, and fix sites where it allows that."""
         known = self.value, self.target
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve the rest by HiGHS, with a time limit in parallel with annealing; return a bound as `run` does."""
+        """Solve what is not fixed by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
         if self.end == np.inf:
             return self.settled(*self.solve(), self.best)
         other = pool.submit(self.chain, 0, time.monotonic())
@@ -246,7 +246,7 @@ class _Search:
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
-        """Anneal repeatedly until time is up or HiGHS is done, and merge the results; return the best deployment."""
+        """Anneal repeatedly until time is up or HiGHS is done, and merge the runs; return the best deployment."""
         best, length = self.best, (self.end - start) / RUNS
         for begin in start + length * np.arange(RUNS):
             counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
@@ -322,7 +322,7 @@ def wait_for(future: Future[T]) -> T:
 
 @njit(cache=True, nogil=True)
 def _pay(reach: Reach, worth: FloatArray, prices: FloatArray, units: int, paid: IntArray) -> float:
-    """Set ``paid`` to the units in reach that each atom pays for; return the first sum of U."""
+    """Set ``paid``, (M,), to the number of units in reach that each atom pays for; return the first sum of U."""
     value = 0.0
     for j in range(len(prices)):
         k, w, price = 0, reach.weight[j], prices[j]
@@ -340,8 +340,8 @@ def _place(
 ) -> tuple[float, float, float]:  # fmt: skip
     """Place the units where they earn most; set the ``profits``, units ``taken`` beyond ``low``, and ``in_reach``.
 
-    Returns ``value`` plus the second sum of U, and the profits that change places if a site is decided otherwise: the
-    least among the units placed freely, and the largest of a site that can take more.
+    Return ``value`` plus the second sum of U, the least profit among the units placed freely, and the largest of a site
+    that can take more.
     """
     low, high = fixed
     taken[:], in_reach[:] = 0, 0
@@ -404,8 +404,8 @@ def _descend(
 ) -> float:
     """Lower U by subgradient steps; return the lowest, and fix sites by changing their limits in place.
 
-    ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all kept for the next
-    call. ``known`` holds the best value and the bound below which nothing is better.
+    ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all changed in place.
+    ``known`` holds the best value and `_Search.target`.
     """
     prices, direction, kept = walk
     n, m = len(fixed[0]), len(prices)
@@ -437,7 +437,7 @@ def _descend(
 
 @njit(cache=True, nogil=True)
 def _random(state: NDArray[np.uint64]) -> float:
-    """Return a random number from 0 to 1 by xorshift64*, from a state that only one thread uses."""
+    """Return a uniform random number in [0, 1) by xorshift64*, and advance its ``state``."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -448,7 +448,7 @@ def _random(state: NDArray[np.uint64]) -> float:
 
 @njit(cache=True, nogil=True)
 def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> float:
-    """Return how much a further unit at site i adds to the covered weight."""
+    """Return how much a further unit at site i adds to the covered weight; ``in_reach``, (M,), counts units."""
     gain = 0.0
     for r in range(reach.start[i], reach.start[i + 1]):
         gain += reach.weight[reach.atom[r]] * worth[in_reach[reach.atom[r]]]
@@ -465,7 +465,7 @@ def _anneal(
     steps: int,
     state: NDArray[np.uint64],
 ) -> IntArray:
-    """Anneal ``counts`` in place, between two temperatures; return the best deployment met."""
+    """Anneal the units at each site, ``counts``, between two temperatures; return the best deployment met, (N,)."""
     floors, capacities = limits
     n, in_reach = len(counts), np.zeros(len(reach.weight), np.int64)
     for i in range(n):

@@ -185,10 +185,7 @@ def _best_swap(
     enterable: BoolArray,
     least: float,
 ) -> tuple[int, int]:
-    """Return the position of the leaving member and the entering site of the best swap, or -1, -1.
-
-    A swap must change the cost by less than ``least``, which is negative.
-    """
+    """Return the position of the leaving member and the entering site of the best swap, -1 unless below ``least``."""
     (change, leave, enter), leaves, enters = values, -1, -1
     for k in range(len(members)):
         if not forced[members[k]]:
@@ -228,10 +225,7 @@ def _add_atom(
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add (``sign`` 1) or subtract (-1) atom j's contribution to the values of the swaps.
-
-    Return the cost of atom j at its second nearest member.
-    """
+    """Add atom j's share to the values of swaps, or subtract it (``sign`` -1); return its cost at its second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
     nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]  # else served from beyond the list
@@ -296,7 +290,7 @@ def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float3
 def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
     """Return the lists of ``atoms`` without CLOSED sites, cut after the first OPEN site, which any choice contains.
 
-    They also end where they hold twice the sites cheaper than the atom's price, and `EXTRA_ENTRIES` more.
+    They hold at most twice the sites cheaper than the atom's price, and `EXTRA_ENTRIES` more.
     """
     size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
     start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)

@@ -25,11 +25,7 @@ EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @njit(cache=True, nogil=True)
 def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
-    """Return for each atom the units in its order of preference, γ_j1, ..., γ_jp, shape (M, p).
-
-    ``ranks`` is `City.preference_ranks`, (N, M), and ``sites``, (p,), the site of each unit. Units at one site are
-    listed by index.
-    """
+    """Return the units at ``sites``, (p,), of each atom by `City.preference_ranks`, (N, M), then index; shape (M, p)."""
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
     if p <= MOST_COMPARED:

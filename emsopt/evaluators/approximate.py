@@ -67,12 +67,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     capacity : {"loss", "queue"}
         What happens to calls that find every unit busy: lost, or served first come, first served.
     tol : float
-        The iteration stops when no utilisation changes by more than this.
-
-    Returns
-    -------
-    Evaluation
-        ``residual`` is the largest change of a utilisation in the last step.
+        The iteration stops when the ``residual``, the largest change of a utilisation in a step, is at most this.
 
     Raises
     ------
@@ -127,7 +122,8 @@ def mean_cost_function(
     and ``progress`` of `Objective`.
     """
     tol = _validate.positive_number(tol, "tol")
-    uneven = city.service_ratio > COST_RATIO  # a bound for all deployments: most cities need no check of each
+    minutes = city.service_times @ city.demand_shares
+    uneven = minutes.max() / minutes.min() > COST_RATIO  # if not, no deployment needs a check
     rates, service = city.arrival_rates / 60, city.service_times
     site_rates = service_rates(np.arange(city.n_sites), rates, service)
     arguments = city.preference_ranks, rates, service, site_rates, costs, queue, tol

@@ -33,7 +33,7 @@ class Enumeration:
     sites : ndarray of int, shape (K, p)
         Deployments. Those that differ only in the choice among interchangeable sites are listed once.
     values : ndarray, shape (K,)
-        Value of each deployment: the objective's metric, smaller is better.
+        Value of each deployment; smaller is better.
     """
 
     objective: Objective
@@ -70,7 +70,7 @@ class Enumeration:
         return self.sites[self.values <= self.values.min() + TIE]
 
     def evaluation(self, sites: Sites) -> Evaluation:
-        """Return the full `Evaluation` of one deployment, by the evaluator that was used for all."""
+        """Return the full `Evaluation` of one deployment, by the evaluator of the objective."""
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = LATE_MIN, apart: int = 1) -> pd.DataFrame:
@@ -143,11 +143,8 @@ def evaluate_all(
     --------
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> everything = evaluate_all(city, 2, "exact")
-    >>> everything
+    >>> evaluate_all(city, 2, "exact")
     <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.525, unique>
-    >>> everything.sites.tolist(), everything.best.sites.tolist()
-    ([[0, 1], [0, 2], [1, 2]], [1, 2])
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options))
 
@@ -167,16 +164,14 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
 
 
 def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
-    """Evaluate every allowed deployment within a few moves of a given one, such as the result of a search.
-
-    A better deployment that differs in more units is not found.
+    """Evaluate a given deployment, such as the result of a search, and every allowed one within a few moves of it.
 
     Parameters
     ----------
     objective : Objective
         Its counter ``evaluations`` is left unchanged.
     sites : array_like of int, shape (p,)
-        The given deployment, which is evaluated too.
+        The given deployment.
     moves : int
         Maximum number of units that are relocated.
 

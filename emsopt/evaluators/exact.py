@@ -64,12 +64,8 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     city, sites, capacity
         As in `approximate_hypercube`.
     tol : float
-        The sweeps stop when the error of the balance equations, relative to the total flow, is below this.
-
-    Returns
-    -------
-    Evaluation
-        ``residual`` is the error of the balance equations relative to the total flow.
+        The sweeps stop when the ``residual``, the error of the balance equations relative to the total flow, is below
+        this.
 
     Raises
     ------
@@ -80,14 +76,11 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 
     Notes
     -----
-    The balance equations are solved by successive over-relaxation. Every additional unit doubles the work: 20 units
-    take about 1.3 seconds of CPU time, which all cores share, 24 units some 28 and 0.5 GB, 30 units 25 minutes and
-    17 GB.
+    Every additional unit doubles the work: 20 units take about 1.3 seconds of CPU time, which all cores share, 24 units
+    some 28 and 0.5 GB, 30 units 25 minutes and 17 GB.
 
     Examples
     --------
-    Two units at one place are an Erlang loss system:
-
     >>> import emsopt as eo
     >>> city = eo.City([3.0], [[4.0], [6.0]], turnout_times=1, service_times=20)
     >>> round(eo.evaluators.exact_hypercube(city, [0, 0]).loss_probability, 6)  # Erlang B, 1 erlang

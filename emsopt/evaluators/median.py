@@ -32,10 +32,8 @@ class Location:
     ----------
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order.
-    objective : float
-        Mean response time from the closest unit, min.
-    lower_bound : float
-        Lower bound on ``objective`` over all deployments of the fleet, min.
+    objective, lower_bound : float
+        Mean response time from the closest unit, min, and a lower bound on it over all deployments of the fleet.
     gap : float
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
@@ -64,10 +62,8 @@ class Bounds:
 
     Attributes
     ----------
-    lower : float
-        Smallest mean response if all units were always free, min: the optimum of the p-median problem.
-    upper : float
-        Mean response of the p-median deployment under load, min.
+    lower, upper : float
+        Mean response of the p-median deployment if all units were always free, and under load, min.
     sites : ndarray of int, shape (p,)
         The p-median deployment.
     evaluator : str
@@ -109,8 +105,6 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> p_median(city, 2)
     <Location: sites [1, 2], mean response 1.571 min, optimal>
-    >>> p_median(city, 2).assignment.tolist()
-    [1, 1, 2]
     """
     space, end = DeploymentSpace.of(city, units), end_time(time_limit)
     listed, counts = np.flatnonzero(space.site_capacities), np.flatnonzero(city.demand_shares)
@@ -144,10 +138,8 @@ def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = Non
     ----------
     city, units
         As for `p_median`.
-    evaluator : {"exact", "approximate", "simulation"}, optional
-        Evaluator of the p-median deployment. Default: exact up to 12 units, else approximate.
-    **options
-        Passed to the evaluator, such as ``capacity``.
+    evaluator, **options
+        As for `evaluate`, by which the p-median deployment is evaluated.
 
     Examples
     --------

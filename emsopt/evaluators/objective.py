@@ -24,8 +24,8 @@ class Objective:
     ----------
     city : City
     units : int or DeploymentSpace
-        Fleet size p, with at most one unit per site; or the deployments that a search may propose, such as
-        ``DeploymentSpace(city, p, colocation=2)``. Other deployments of p units can still be evaluated.
+        Fleet size p, with at most one unit per site; or the deployments that a search may propose. Other deployments
+        of p units can still be evaluated.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     metric : str, tuple, callable or mapping

@@ -73,10 +73,9 @@ class Center:
     ----------
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order.
-    longest_response : float
-        Response time from the closest unit to the remotest atom with calls, min.
-    lower_bound : float
-        Lower bound on ``longest_response`` over all deployments of the fleet, min.
+    longest_response, lower_bound : float
+        Response time from the closest unit to the remotest atom with calls, min, and a lower bound on it over all
+        deployments of the fleet.
     gap : float
         (longest_response - lower_bound) / longest_response; 0 if the sites are proven to be optimal.
     """
@@ -106,13 +105,10 @@ def set_cover(
 
     Parameters
     ----------
-    city : City
-    threshold : float
-        Minutes; a response that takes this long or longer is late.
+    city, threshold, time_limit
+        As for `mclp`.
     backup : bool
         Of all covers with the fewest sites, find one that reaches the most atoms from two sites (LSCP-B).
-    time_limit : float, optional
-        Seconds after which the best sites found are returned, with the remaining gap.
 
     Examples
     --------
@@ -218,10 +214,10 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
 
 
 def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
-    """Return up to ``most`` rows of ``times`` that minimise the longest time (min) to a column, and a lower bound on it.
+    """Return up to ``most`` rows of ``times`` (min) that minimise the longest time to a column, and a bound on that.
 
     ``served`` has the shortest times to the columns from pinned sites. The bound is infinite if the rows are proven
-    optimal. The longest time is found by bisection over all entries.
+    optimal.
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far

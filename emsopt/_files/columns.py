@@ -25,7 +25,7 @@ BLANKS = {  # programs write missing values in many ways; in lower case
     *("not applicable", "not recorded", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
-COMMA = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
+DECIMAL_COMMA = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
 LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
@@ -56,7 +56,7 @@ class Table(NamedTuple):
 
         if not isinstance(frame, DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
-        where = label(frame, argument)
+        where = table_name(frame, argument)
         if frame.index.nlevels > 1:  # such as osmnx's edges, by u, v and key
             frame = frame.reset_index([key for key in frame.index.names if key not in (None, *frame.columns)])
         columns = [str(column).strip().lower() for column in frame.columns]
@@ -112,24 +112,26 @@ class Table(NamedTuple):
 
         return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
 
-    def with_points(self, key: str, *, always: bool = False) -> Table:
+    def with_decimal_points(self, key: str, *, always: bool = False) -> Table:
         """Return the table with decimal commas in a column replaced by points.
 
         Commas that all have three digits after them may separate thousands, and are replaced only if ``always``.
         """
         cells = self.frame[key].tolist()
-        commas = [COMMA.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
+        commas = [
+            DECIMAL_COMMA.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells
+        ]
         if not any(match is not None and (always or len(match[2]) != 3) for match in commas):
             return self
         changed = [f"{match[1]}.{match[2]}" if match else cell for cell, match in zip(cells, commas, strict=True)]
         return self._replace(frame=self.frame.assign(**{key: changed}))
 
 
-def matrix(
+def read_matrix(
     frame: pd.DataFrame, argument: str, sites: Sequence[str], atoms: Sequence[str], expected: str, **limits: Any
 ) -> FloatArray:
     """Return a table of numbers by site and atom as floats, shape (N, M), in the order of the given names."""
-    where = label(frame, argument)
+    where = table_name(frame, argument)
     frame = _to_wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
@@ -183,21 +185,21 @@ def _numbers(
 
     If ``blanks``, blank cells become NaN; if ``strictly``, ``low`` is excluded. ``place`` returns the name of a cell.
     """
-    values = floats(cells)
+    values = to_floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
     if blanks:
-        bad[bad] = ~blank(cells[bad])  # only the cells that failed, as comparing words is slow
+        bad[bad] = ~are_blank(cells[bad])  # only the cells that failed, as comparing words is slow
     if bad.any():
         index = tuple(np.argwhere(bad)[0].tolist())
         cell = _validate.quote(text(cells[index]), str, 80)
         got = f"got {cell!r}" if cell.strip() else "the cell is blank"
         hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
         rows = bad if bad.ndim == 1 else None
-        raise InputError(f"{place(index)}: expected {expected}, but {got}{others(bad)}.{hint}", rows)
+        raise InputError(f"{place(index)}: expected {expected}, but {got}{more_text(bad)}.{hint}", rows)
     return values
 
 
-def floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
+def to_floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats, also text that reads as a number; other cells become NaN."""
     from pandas.api.types import infer_dtype
 
@@ -229,7 +231,7 @@ def texts(cells: Iterable[object]) -> list[str]:
     return [(cell if isinstance(cell, str) else _validate.quote(cell, str)).strip() for cell in cells]
 
 
-def blank(cells: Iterable[object]) -> BoolArray:
+def are_blank(cells: Iterable[object]) -> BoolArray:
     """Return a mask of the blank cells, including those marked with a word in `BLANKS`."""
 
     def is_blank(cell: object) -> bool:
@@ -246,19 +248,19 @@ def are_distinct(cells: Iterable[object]) -> bool:
     return all(words) and len(set(words)) == len(words)
 
 
-def others(bad: BoolArray) -> str:
+def more_text(bad: BoolArray) -> str:
     """Return the text " (and N more like it)", where N + 1 entries of ``bad`` are true; an empty text if N is 0."""
     more = int(bad.sum()) - 1
     return f" (and {more:,} more like it)" if more else ""
 
 
-def places_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
+def positions_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
     """Return the positions of those ``names`` that are in ``kept``, ignoring case and surrounding blanks."""
     wanted = {str(name).strip().lower() for name in kept}
     return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
 
 
-def label(frame: pd.DataFrame, argument: str) -> str:
+def table_name(frame: pd.DataFrame, argument: str) -> str:
     """Return the name of a table for messages: the name of its file if known, else the name of the argument."""
     return str(frame.attrs.get(FILE, f"`{argument}`"))
 

@@ -27,7 +27,7 @@ from .formats import Upload
 if TYPE_CHECKING:
     import pandas as pd
 
-DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
+DEGREES_CRS = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
@@ -48,7 +48,7 @@ def projected(crs: object) -> bool:
 
 def _is_degrees(crs: object) -> bool:
     """Return whether coordinates in a reference system, None for none, are longitude and latitude (WGS 84) already."""
-    return crs is None or (isinstance(crs, (str, int)) and DEGREES.fullmatch(str(crs).strip()) is not None)
+    return crs is None or (isinstance(crs, (str, int)) and DEGREES_CRS.fullmatch(str(crs).strip()) is not None)
 
 
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
@@ -159,7 +159,7 @@ def degrees(table: Table, x: str | None = None, y: str | None = None, crs: objec
             numbers.append(table.numbers(key, expected, blanks=blanks, **limits))
     except InputError as error:
         cells = table.frame[[x, y]].to_numpy(dtype=object)
-        hint = _validate.degrees_hint(columns.floats(cells), plane=not blanks, names=(x, y))
+        hint = _validate.degrees_hint(columns.to_floats(cells), plane=not blanks, names=(x, y))
         raise InputError(f"{error}{hint}", error.rows) from error
     points = np.column_stack(numbers)
     points[np.isnan(points).any(axis=1)] = np.nan  # half a place is none
@@ -188,7 +188,7 @@ def without_geometry(
         ) from error
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # if one row is a Point, all rows must be
-    _check_geometry(geometry, columns.label(frame, argument), kinds, blanks)
+    _check_geometry(geometry, columns.table_name(frame, argument), kinds, blanks)
     geometry = in_degrees(geometry, crs)
     points, outlines = geometry.representative_point(), None  # unlike the centroid, inside any area
     if kinds != ("Point",):

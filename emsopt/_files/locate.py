@@ -54,7 +54,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     Its ``checksum``, in hexadecimal, is a sha256 or as git computes it, and is needed with ``url``.
     """
     source = f"Download {url} by other means" if url else "Obtain the file"
-    proof = f"; it has {_kind(checksum)} {checksum}" if checksum else ""
+    proof = f"; it has {_hash_name(checksum)} {checksum}" if checksum else ""
     advice = f"{source} and put it at {target} in EMSOPT_DATA (now {data_folder() or 'no folder'}){proof}."
 
     found = find_local(target)
@@ -82,7 +82,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     raise DataUnavailableError(f"{url} did not send the published file: {wrong}. It was not kept. {advice}")
 
 
-def _kind(checksum: str) -> str:
+def _hash_name(checksum: str) -> str:
     return "sha256" if len(checksum) == 64 else "git blob id"
 
 
@@ -90,4 +90,4 @@ def _mismatch(content: bytes, checksum: str) -> str:
     """Return a description of a wrong checksum, or an empty string if it is correct or not given."""
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content)  # as git hashes a file
     found = (hashlib.sha256(content) if len(checksum) == 64 else blob).hexdigest()
-    return f"its {_kind(checksum)} is {found}, but {checksum} was expected" if checksum not in ("", found) else ""
+    return f"its {_hash_name(checksum)} is {found}, but {checksum} was expected" if checksum not in ("", found) else ""

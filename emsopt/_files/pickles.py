@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors._types import PathLike
 
-NUMPY = {  # by name, because NumPy has moved these functions between modules
+NUMPY_OBJECTS = {  # by name, because NumPy has moved these functions between modules
     "_reconstruct": np.zeros(0).__reduce__()[0],
     "scalar": np.float64(0).__reduce__()[0],
     "ndarray": np.ndarray,
@@ -41,7 +41,7 @@ class _Reader(pickle.Unpickler):
     """Unpickler with a `_Record` in place of every object that is neither a plain value nor an array."""
 
     def find_class(self, module: str, name: str) -> Any:
-        known = NUMPY.get(name) if module.split(".")[0] == "numpy" else None
+        known = NUMPY_OBJECTS.get(name) if module.split(".")[0] == "numpy" else None
         return type("_Record", (_Record,), {}) if known is None else known
 
 

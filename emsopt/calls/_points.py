@@ -26,7 +26,7 @@ import pandas as pd
 
 from .._files import columns, geography
 from .._files import formats as _formats
-from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
+from .._files.columns import CRS, FILE, FOUND, Table, are_blank, list_columns, positions_of, table_name, texts
 from ..errors import InputError, Message
 from ..errors._types import BoolArray, FloatArray, PathLike
 from ..errors._validate import existing_file, quote
@@ -93,7 +93,7 @@ def read_table(
         return taken.values()
 
     if isinstance(source, pd.DataFrame):
-        where = label(source, argument)
+        where = table_name(source, argument)
         frame, crs = _from_frame(source, argument, choosing, crs)
     else:
         file = _unzip(open_file(source, argument))
@@ -127,7 +127,7 @@ def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
     """Return the file or, if it is a .zip, the one file in it."""
     if not file.name.lower().endswith(".zip"):
         return file
-    content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
+    content = _formats.read_content(file, _formats.MOST_BYTES, _formats.SPLIT_ADVICE, (".zip",))
     return _formats.Upload(_formats.name_inside(file), content)
 
 
@@ -140,7 +140,7 @@ def _from_frame(
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
     if len(frame) > 0:
-        head = frame.head(_formats.SAMPLE)
+        head = frame.head(_formats.SAMPLE_ROWS)
         names = list(map(str, frame.columns))
         choose(names, {name: head.iloc[:, k].tolist() for k, name in enumerate(names)})
     return frame, crs
@@ -154,8 +154,8 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
         names = list(map(str, table.frame))
     else:
         names = [key["lon"], key["lat"]]
-        table = table.with_points(names[0], always=True).with_points(names[1], always=True)
-        first, start = _decimals(table.frame[names].head(_formats.SAMPLE))
+        table = table.with_decimal_points(names[0], always=True).with_decimal_points(names[1], always=True)
+        first, start = _decimals(table.frame[names].head(_formats.SAMPLE_ROWS))
         scale = _scale(names, start.dropna())
         if scale != 1 or any(map(DEGREE_SIGN.search, first.to_numpy().ravel())):
             written, numbers = _decimals(table.frame[names])
@@ -175,7 +175,9 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
 def read_text(table: Table, key: str) -> pd.Series[Any]:
     """Return a column as text, with None for blank cells."""
     cells = table.frame[key].tolist()
-    filled = [None if empty else columns.text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
+    filled = [
+        None if empty else columns.text(cell).strip() for cell, empty in zip(cells, are_blank(cells), strict=True)
+    ]
     return pd.Series(filled, dtype=object)
 
 
@@ -190,7 +192,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     cells = table.frame[name].tolist()
     found = pd.DataFrame([parse_place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
     nowhere = (found["x"] == NOWHERE.x).to_numpy()
-    bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
+    bad, systems = ~are_blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
@@ -260,9 +262,9 @@ def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: ob
         own = {key: cell for key, cell in properties.items() if key.strip().lower() not in ("lon", "lat")}
         rows.append(own | dict(zip(("lon", "lat"), at or (None, None), strict=False)))
     frame = pd.DataFrame(rows, dtype=object)
-    names, head = list(frame.columns), frame.head(_formats.SAMPLE)
+    names, head = list(frame.columns), frame.head(_formats.SAMPLE_ROWS)
     chosen = choose(names, {name: head[name].tolist() for name in names})
-    frame = frame.iloc[:, places_of(names, [*chosen, "lon", "lat"])]
+    frame = frame.iloc[:, positions_of(names, [*chosen, "lon", "lat"])]
     frame.attrs.update({FILE: file.name, FOUND: list_columns(names)})
     return frame
 

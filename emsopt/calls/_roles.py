@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .._files.columns import COMMA, blank, list_columns, texts
+from .._files.columns import DECIMAL_COMMA, are_blank, list_columns, texts
 from ..errors import Argument, InputError, Message
 from ..errors._types import FloatArray
 from ..errors._validate import quote
@@ -130,13 +130,13 @@ class _ColumnChooser:
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
         return (
             _names.letters(name) in ("lon", "lat")
-            or self._fits(COMMA.fullmatch, name)
+            or self._fits(DECIMAL_COMMA.fullmatch, name)
             or not self._fits(parse_place, name)
         )
 
     def _fits(self, form: Callable[[str], object], name: str) -> bool:
         cells = list(self.cells[name])
-        filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
+        filled = [text for text, empty in zip(texts(cells), are_blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form(text) is not None for text in filled) >= LEAST_SHARE * len(filled)
 
     def unused(self) -> dict[str, str]:

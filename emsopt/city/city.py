@@ -38,7 +38,7 @@ from ..errors._types import ArrayLike, FloatArray, IntArray
 from . import tables, travel
 
 HOURS_A_YEAR = 8766.0  # of 365.25 days
-LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
+MOST_MINUTES = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
 LEAST_ERLANGS, MOST_ERLANGS = 1e-9, 1e9
@@ -133,15 +133,15 @@ class City:
 
     def __post_init__(self) -> None:
         checked = vars(self)  # attributes of a frozen dataclass cannot be assigned
-        travel_times = _minutes(self.travel_times, "travel_times", (None, None))
+        travel_times = _checked_minutes(self.travel_times, "travel_times", (None, None))
         n_sites, n_atoms = shape = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
             wanted = f"`travel_times` must have {len(rates)} columns (atoms), one per entry of `arrival_rates`"
             raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
-        turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
-        service = _minutes(self.service_times, "service_times", shape, strictly=True)
+        turnout = _checked_minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
+        service = _checked_minutes(self.service_times, "service_times", shape, strictly=True)
         _check_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
         checked["travel_cv"] = _variation_coefficients(self.travel_cv, "travel_cv", shape)
@@ -327,8 +327,13 @@ def _freeze(array: Any) -> Any:
     return array
 
 
-def _minutes(
-    values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
+def _checked_minutes(
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int | None, ...],
+    most: float = MOST_MINUTES,
+    *,
+    strictly: bool = False,
 ) -> FloatArray:
     """Return times (min) as an array of ``shape``; a number or one per site is repeated. Raise if above ``most``."""
     array = _validate.floats(values, name, "min")

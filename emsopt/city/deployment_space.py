@@ -116,7 +116,7 @@ class DeploymentSpace:
             each = units if self.colocation else 1
         else:
             each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
-        pinned, closed = self._sites_in(self.pinned, "pinned"), self._sites_in(self.closed, "closed")
+        pinned, closed = self._checked_sites(self.pinned, "pinned"), self._checked_sites(self.closed, "closed")
         names = self.city.site_names
         if both := set(pinned.tolist()) & set(closed.tolist()):
             raise InputError(f"site {names[min(both)]!r} is both pinned and closed.")
@@ -142,7 +142,7 @@ class DeploymentSpace:
         fewer = "Use fewer units, close fewer sites," if len(closed) else "Use fewer units"
         return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
-    def _sites_in(self, sites: Any, name: str) -> IntArray:
+    def _checked_sites(self, sites: Any, name: str) -> IntArray:
         """Return the sites passed as argument ``name`` as indices, shape (k,), with k >= 0."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
@@ -280,7 +280,7 @@ class DeploymentSpace:
         drawn = generator.choice(places, self.units - len(self.pinned), replace=False)
         return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
-    def swaps(self, counts: IntArray) -> tuple[IntArray, IntArray]:
+    def swappable_groups(self, counts: IntArray) -> tuple[IntArray, IntArray]:
         """Return the twin groups that can give a unit, (g,), and those that can take one, (t,); a group may be in both.
 
         ``counts``, shape (G,), are the units in each twin group.
@@ -291,7 +291,7 @@ class DeploymentSpace:
         """Return all allowed deployments that differ from ``sites`` by one relocated unit, shape (k, p)."""
         row = self.canonical(sites)
         counts = self.group_counts(row)
-        gives, takes = self.swaps(counts)
+        gives, takes = self.swappable_groups(counts)
         slots, free = np.concatenate(self._slots_by_group), np.cumsum(self.capacities) - self.capacities + counts
         near = np.empty((len(gives), len(takes), self.units), np.int64)
         near[..., 0] = slots[free[takes]]

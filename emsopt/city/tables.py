@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from .._files import atomic, formats, geography
-from .._files.columns import LATITUDE, LONGITUDE, Table, matrix
+from .._files.columns import LATITUDE, LONGITUDE, Table, read_matrix
 from .._files.formats import Upload
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, PathLike
@@ -44,10 +44,10 @@ C = TypeVar("C")  # stands for `City`, which cannot be imported here because it 
 FORMAT_VERSION = 1
 WIDEST_PLANE_KM = 2000  # coordinates that span more than this are taken for metres
 
-CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
-TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
-TRAVEL_CV_FILE, SHAPES = "travel_cv.csv", "atoms.geojson"
-FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV_FILE, SHAPES)
+CITY_FILE, ATOMS_FILE, SITES_FILE = "city.json", "atoms.csv", "sites.csv"
+TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE = "travel_times.csv", "service_times.csv", "preference.csv"
+TRAVEL_CV_FILE, SHAPES_FILE = "travel_cv.csv", "atoms.geojson"
+FILES = (CITY_FILE, ATOMS_FILE, SITES_FILE, TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE, SHAPES_FILE)
 CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "notes": str, "geographic": bool}
 CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
@@ -144,7 +144,7 @@ class _Values(NamedTuple):
     def by_pair(self, values: Any, argument: str, expected: str, **limits: Any) -> Any:
         """Return values by site and atom; a DataFrame is reordered to the tables by its labels."""
         if hasattr(values, "columns"):
-            return matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
+            return read_matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
         return values
 
     def by_site(self, values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
@@ -172,7 +172,7 @@ class _Places(NamedTuple):
     geographic: bool  # whether points are longitude and latitude instead of x and y
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
-    def located(self) -> FloatArray:
+    def locations(self) -> FloatArray:
         """Return the locations of the rows, shape (n, 2), as in `points`; raise if there are none."""
         if self.points is None:
             raise self.table.missing("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
@@ -210,7 +210,7 @@ def _travel_times(
         return travel_times
     kmh = _validate.positive_number(speed_kmh, "speed_kmh", "km/h")
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
-    km = distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
+    km = distance(stations.locations(), atoms.locations()) * _validate.finite_number(detour, "detour", low=1)
     with np.errstate(over="ignore"):  # infinite times are refused by the city
         return km / kmh * 60
 
@@ -219,7 +219,7 @@ def _road_minutes(roads: Any, stations: _Places, atoms: _Places) -> FloatArray:
     """Return the driving times (min) from each station to each atom by road, (N, M); raise if one is unreachable."""
     if not hasattr(roads, "travel_times"):
         raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")
-    places = stations.located(), atoms.located()
+    places = stations.locations(), atoms.locations()
     if roads.geographic != stations.geographic:
         raise InputError("roads and places must have the same kind of coordinates, either lon and lat or x and y.")
     metres = 1 if roads.geographic else 1000  # roads on a plane are in metres, cities in km
@@ -244,15 +244,15 @@ def save(city: Any, folder: PathLike) -> Path:
     The folder must be new, empty, or hold only a city, which is replaced; otherwise raise and change nothing.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
-    return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
+    return atomic.write_folder(folder, as_files(city), marker=CITY_FILE, replaceable=FILES)
 
 
 def as_files(city: Any) -> dict[str, str]:
     """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
-    atoms = _located(city.atom_names, city.atom_locations, city.geographic) | {"arrival_rate": city.arrival_rates}
-    sites = _located(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
-    matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
+    atoms = _place_columns(city.atom_names, city.atom_locations, city.geographic) | {"arrival_rate": city.arrival_rates}
+    sites = _place_columns(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
+    matrices = {TRAVEL_FILE: city.travel_times, PREFERENCE_FILE: city.preference}
 
     def store(column: str, file: str, values: FloatArray) -> None:
         """Store values by site and atom as a column of the sites if they do not depend on the atom, else as a file."""
@@ -261,22 +261,24 @@ def as_files(city: Any) -> dict[str, str]:
         else:
             matrices[file] = values
 
-    store("service_min", SERVICE, city.service_times)
+    store("service_min", SERVICE_FILE, city.service_times)
     if np.any(city.turnout_cv):
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
         store("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
-    files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
-    files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
+    files = {CITY_FILE: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
+    files |= {
+        name: formats.csv_text(table, table.values()) for name, table in ((ATOMS_FILE, atoms), (SITES_FILE, sites))
+    }
     for file, values in matrices.items():
         if values is not None:
             files[file] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
     if city.atom_shapes is not None:
-        files[SHAPES] = geography.shapes_text(city.atom_names, city.atom_shapes, city.notes)
+        files[SHAPES_FILE] = geography.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
 
 
-def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
+def _place_columns(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
     """Return a column of names and, if locations are known, their two coordinate columns."""
     keys = ("lon", "lat") if geographic else ("x", "y")
     return {"name": names} | ({} if points is None else dict(zip(keys, points.T, strict=True)))
@@ -300,28 +302,29 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
-    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
+    missing = [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]
     if missing:
         held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
-        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
-    about = _read_about(files[CITY])
+        needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
+        raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
+    about = _read_about(files[CITY_FILE])
     matrices = {
         Path(file).stem: formats.read_csv(files[file], labelled=True)
-        for file in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV_FILE)
+        for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE)
         if file in files
     }
     # The kind of coordinates follows from the columns, and is compared with the entry below.
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
-    atoms, sites = formats.read_csv(files[ATOMS]), formats.read_csv(files[SITES])
+    atoms, sites = formats.read_csv(files[ATOMS_FILE]), formats.read_csv(files[SITES_FILE])
     city: Any = from_frames(cls, atoms, sites, **{"name": name, **options, **matrices})  # a name in the file wins
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:
         wanted = "true, which needs columns lon and lat" if geographic else "false, which needs columns x and y"
-        raise InputError(f"{CITY} sets geographic to {wanted}.")
+        raise InputError(f"{CITY_FILE} sets geographic to {wanted}.")
     shapes = None
-    if SHAPES in files:
-        shapes = geography.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
+    if SHAPES_FILE in files:
+        shapes = geography.read_shapes(files[SHAPES_FILE], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
 
 

@@ -30,7 +30,7 @@ EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit
 # Errors are at most 0.0005, on average 1e-6, for variations up to 1.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
-REACH = 5.5  # standard deviations at which the integral is cut: the tail beyond is below 1e-7
+CUTOFF = 5.5  # standard deviations at which the integral is cut: the tail beyond is below 1e-7
 
 
 def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
@@ -70,17 +70,17 @@ class ResponseLaw:
         # contiguous copies, so that the kernel is compiled for one kind of array only
         return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
 
-    def at(self, sites: IntArray) -> ResponseLaw:
+    def at_sites(self, sites: IntArray) -> ResponseLaw:
         """Return the law of p units, given the site of each, shape (p,)."""
         return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
-    def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
+    def of_pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
         """Return the law of n pairs of a site and an atom, as that of n units and a single atom."""
-        law = self.at(sites)
+        law = self.at_sites(sites)
         row = np.arange(len(sites)), atoms
         return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
 
-    def late(self, threshold: float) -> FloatArray:
+    def late_chances(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
         return _late_probabilities(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
 
@@ -128,12 +128,12 @@ def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
 
     The integral is a quadrature over the standard normal deviate z of A, below its value ``end`` at A = t.
     """
-    end = min(max((math.log(t / a) + s * s / 2) / s, -REACH), REACH)
+    end = min(max((math.log(t / a) + s * s / 2) / s, -CUTOFF), CUTOFF)
     late = math.erfc(end / math.sqrt(2)) / 2
     for k in range(len(NODES)):
-        z = (end + REACH) * (1 + NODES[k]) / 2 - REACH  # from [-1, 1] to [-REACH, end]
+        z = (end + CUTOFF) * (1 + NODES[k]) / 2 - CUTOFF  # from [-1, 1] to [-CUTOFF, end]
         density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        late += WEIGHTS[k] * (end + REACH) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
+        late += WEIGHTS[k] * (end + CUTOFF) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
     return min(late, 1.0)  # the quadrature may exceed 1 slightly
 
 

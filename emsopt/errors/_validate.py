@@ -24,7 +24,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 # Unicode categories: controls, directions of writing, which can make names look alike, surrogates and line ends.
-INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 JOINERS = "\u200c\u200d"  # invisible too, but part of the spelling of Persian and Indic scripts
 
 
@@ -51,8 +51,8 @@ def real_array(
     too_low = (f"greater than {low:g}", array <= low) if strictly else (f"at least {low:g}", array < low)
     for wanted, bad in (("finite", ~np.isfinite(array)), too_low, (f"at most {high:g}", array > high)):
         if bad.any():
-            said = f"{bad.sum()} value(s) are not, the first at {_where(bad)}: {array[bad][0]:g}"
-            raise InputError(f"`{name}` must be {wanted}{_in(unit)}; {said}.")
+            said = f"{bad.sum()} value(s) are not, the first at {_index_text(bad)}: {array[bad][0]:g}"
+            raise InputError(f"`{name}` must be {wanted}{_unit_text(unit)}; {said}.")
     array.flags.writeable = False
     return array
 
@@ -66,11 +66,11 @@ def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     """Convert real numbers to floats, and None to NaN; refuse text, truth values, complex numbers and masked arrays."""
     if np.ma.isMaskedArray(values):
-        raise InputError(f"`{name}` must be numbers{_in(unit)}; got an array with a mask. Fill it first.")
+        raise InputError(f"`{name}` must be numbers{_unit_text(unit)}; got an array with a mask. Fill it first.")
     try:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InputError(f"`{name}` must be numbers{_in(unit)} in rows of equal length: {error}") from error
+        raise InputError(f"`{name}` must be numbers{_unit_text(unit)} in rows of equal length: {error}") from error
     if array.dtype.kind == "O":
         # None becomes NaN, and an int too large for a float becomes infinity; callers refuse both and name their index
         cells = [np.nan if v is None else v for v in array.flat]
@@ -78,7 +78,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
             array = np.array([as_float(v) for v in cells]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
-        raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {quote(strange)}.")
+        raise InputError(f"`{name}` must be real numbers{_unit_text(unit)}; got {quote(strange)}.")
     return np.array(array, dtype=float, order="C")  # rows follow each other, as compiled code expects
 
 
@@ -162,7 +162,7 @@ def visible(value: object, where: str, allowed: str = "") -> str:
     """Return a value as text; raise if it contains invisible characters, except those in ``allowed``."""
     text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:
-        if unicodedata.category(character) in INVISIBLE and character not in JOINERS + allowed:
+        if unicodedata.category(character) in INVISIBLE_CATEGORIES and character not in JOINERS + allowed:
             raise InputError(f"{where}: {quote(text)} contains the invisible character {character!a}. Remove it.")
     return text
 
@@ -248,7 +248,7 @@ def positive_number(value: object, name: str, unit: str = "", *, zero: bool = Fa
     if np.isfinite(number) and (number > 0 or (zero and number == 0)):
         return number
     kind, sign = "finite number" if np.isinf(number) else "number", "of at least 0" if zero else "above 0"
-    raise InputError(f"`{name}` must be a {kind} {sign}{_in(unit)}; got {quote(value)}.")
+    raise InputError(f"`{name}` must be a {kind} {sign}{_unit_text(unit)}; got {quote(value)}.")
 
 
 def probability(value: object, name: str) -> float:
@@ -307,12 +307,12 @@ def by_name(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _in(unit: str) -> str:
+def _unit_text(unit: str) -> str:
     """Return the unit in parentheses for a message."""
     return f" ({unit})" if unit else ""
 
 
-def _where(mask: BoolArray) -> str:
+def _index_text(mask: BoolArray) -> str:
     """Return the text "index i", with the index of the first true value, for a message."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     return f"index {index[0] if len(index) == 1 else index}"

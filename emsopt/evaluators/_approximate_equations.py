@@ -19,7 +19,7 @@ LONGEST_FULL_LIST, CUT_BY_TOLERANCE, CUT_BY_CHANGE, ACCELERATED_STEPS, MEMORY, M
 
 
 @njit(cache=True, nogil=True)
-def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
+def fill_correction_factors(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
     """Fill ``Q``, (p,), with the correction factors Q(p, ρ̄, r); return ρ̄ and the loss or queueing probability.
 
     ``load`` is the offered load of the whole fleet, in erlangs.
@@ -67,7 +67,7 @@ def service_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> Fl
 
 
 @njit(cache=True, nogil=True)
-def solve(
+def solve_utilizations(
     order: UnitOrder,
     sites: IntArray,
     rates: FloatArray,
@@ -87,23 +87,23 @@ def solve(
     free_rate, equal = _fleet_rate(sites, site_rates)
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * service[sites[0], 0]
-    if queue and load >= p * (1 - 1e-9):  # `correction` divides by 1 - load / p
+    if queue and load >= p * (1 - 1e-9):  # `fill_correction_factors` divides by 1 - load / p
         return V, Q, 0.0, 0.0, -1, 0.0
-    mean, blocked = correction(load, queue, Q)
+    mean, blocked = fill_correction_factors(load, queue, Q)
     rho = np.full(p, mean)
     damping, before, moved = 1.0, np.inf, np.inf
     history = np.zeros((2, MEMORY + 1, p if long else 0))
     for step in range(1, MAX_STEPS + 1):
         least = CUT_BY_TOLERANCE * max(tol, min(moved, 1.0) * CUT_BY_CHANGE) if long else 0.0
         if equal and long:
-            _offer_most(order, work, rho, Q, V, least)
+            _fill_most_offered_work(order, work, rho, Q, V, least)
         elif equal:
-            _offer_all(order, work, rho, Q, V)
+            _fill_offered_work(order, work, rho, Q, V)
         else:
-            load = _offer_work(order, sites, rates, service, rho, Q, V, least)
+            load = _fill_unequal_offered_work(order, sites, rates, service, rho, Q, V, least)
             if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
-            mean, blocked = correction(load, queue, Q)
+            mean, blocked = fill_correction_factors(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
         moved = _utilization_changes(V, rho, queued, p * mean)
         if long and step < ACCELERATED_STEPS and moved > tol:
@@ -225,7 +225,7 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _offer_all(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
+def _fill_offered_work(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
     """Fill V_i, the work (erlangs) offered to unit i while it is free; ``work``, (M,), is that of all calls of an atom.
 
     All mean service times are equal.
@@ -241,10 +241,10 @@ def _offer_all(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArra
 
 
 @njit(cache=True, nogil=True)
-def _offer_most(
+def _fill_most_offered_work(
     order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
 ) -> None:
-    """Fill V_i as `_offer_all` does, skipping units that are needed with a probability below ``least``.
+    """Fill V_i as `_fill_offered_work` does, skipping units that are needed with a probability below ``least``.
 
     Four atoms are computed at once, because each product must wait for the one before.
     """
@@ -271,7 +271,7 @@ def _offer_most(
 
 
 @njit(cache=True, nogil=True)
-def _offer_work(
+def _fill_unequal_offered_work(
     order: UnitOrder,
     sites: IntArray,
     rates: FloatArray,
@@ -281,7 +281,7 @@ def _offer_work(
     V: FloatArray,
     least: float,
 ) -> float:
-    """Fill V_i as `_offer_all` does, but for unequal mean service times, as `_offer_most` with ``least`` above 0.
+    """Fill V_i as `_fill_most_offered_work` does, for mean service times that differ.
 
     Return the work (erlangs) of all calls if each were answered (Jarvis 1985).
     """
@@ -331,7 +331,7 @@ def mean_costs(
     queue: bool,
     tol: float,
 ) -> FloatArray:
-    """Return the mean cost of an answered call for each of K deployments, (K,); NaN where `solve` failed.
+    """Return the mean cost of an answered call for each of K deployments, (K,); NaN where `solve_utilizations` failed.
 
     ``ranks`` and ``costs`` have shape (N, M).
     """
@@ -339,7 +339,7 @@ def mean_costs(
     for d in range(len(deployments)):
         sites = deployments[d]
         order = unit_order(ranks, sites)
-        rho, Q, blocked, _, steps, _ = solve(order, sites, rates, service, site_rates, queue, tol)
+        rho, Q, blocked, _, steps, _ = solve_utilizations(order, sites, rates, service, site_rates, queue, tol)
         if steps < 0:
             values[d] = np.nan
             continue

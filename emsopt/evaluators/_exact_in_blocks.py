@@ -135,7 +135,7 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
+def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
     """Fill ``T`` with the rates of the calls in entries ``first`` to ``last - 1``, by full stations in the block.
 
     ``place`` is the part of ``T`` for each set of the stations after the first five.
@@ -172,17 +172,17 @@ def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: 
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _rates_within(
+def _fill_entry_rates(
     low_rates: FloatArray, freed: FloatArray, full: int, calls: _Calls, T: FloatArray, half: FloatArray
 ) -> None:
     """Fill ``low_rates``, (10, 1024): by station, the rates at which states of a block are entered from the block."""
     first = calls[0]
     for g in range(FIRST_STATIONS):
-        _rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)
+        _fill_call_rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)
         for b in range(BLOCK_SIZE):
             low_rates[g, b] = T[b] + freed[g, b]
     for g in range(FIRST_STATIONS, BLOCK_BITS):
-        _rates(half, first[g], first[g + 1], full, _SETS_WITH_STATION[g - FIRST_STATIONS], calls)
+        _fill_call_rates(half, first[g], first[g + 1], full, _SETS_WITH_STATION[g - FIRST_STATIONS], calls)
         bit, start = 1 << g, 0  # sets with g follow sets without
         for to in range(bit, BLOCK_SIZE, 2 * bit):
             low_rates[g, to : to + bit] = half[start : start + bit]
@@ -288,11 +288,11 @@ def _sweep_part(
             step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g
             if h // strides[g] % (counts[BLOCK_BITS + g] + 1) > 0:
-                _rates(T, first[BLOCK_BITS + g], first[BLOCK_BITS + g + 1], full, _ALL_SETS, calls)
+                _fill_call_rates(T, first[BLOCK_BITS + g], first[BLOCK_BITS + g + 1], full, _ALL_SETS, calls)
                 below = P[h - strides[g]]
                 for b in range(BLOCK_SIZE):
                     inflow[b] += T[b] * below[b]
-        _rates_within(low_rates, freed, full, calls, T, half)
+        _fill_entry_rates(low_rates, freed, full, calls, T, half)
         wrong, entered = _relax_block(x, inflow, low_rates, rate, step, come, wrong, entered)
         mass_here, flow_here = levels[0, n_busy], levels[1, n_busy]
         for b in range(BLOCK_SIZE):

@@ -33,7 +33,7 @@ class Lists(NamedTuple):
     cost: FloatArray
 
 
-class Listing(NamedTuple):
+class ListedBy(NamedTuple):
     """The atoms whose `Lists` contain each site i: entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
 
     ``entry`` is the index of i in `Lists.site`.
@@ -105,8 +105,8 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 
 
 @njit(cache=True, nogil=True)
-def listing_of(near: Lists, n_sites: int) -> Listing:
-    """Return the `Listing` of the lists ``near`` of N sites."""
+def listed_by(near: Lists, n_sites: int) -> ListedBy:
+    """Return the `ListedBy` of the lists ``near`` of N sites."""
     start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
@@ -118,7 +118,7 @@ def listing_of(near: Lists, n_sites: int) -> Listing:
             if i < n_sites:
                 atom[filled[i]], entry[filled[i]] = j, r
                 filled[i] += 1
-    return Listing(start, atom, entry)
+    return ListedBy(start, atom, entry)
 
 
 @njit(cache=True, nogil=True)
@@ -129,7 +129,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
     members have no meaning; the others are exact if the lists are complete, or hold two members each.
     """
     values = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    _add_all_atoms(near, _places(members, n_sites), values)
+    _add_all_atoms(near, _positions(members, n_sites), values)
     change, leave, enter = values
     for k in range(len(members)):
         for i in range(n_sites):
@@ -139,7 +139,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def interchange(
-    near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
+    near: Lists, listing: ListedBy, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
     """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
 
@@ -150,7 +150,7 @@ def interchange(
     enterable[members] = False
     least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()  # rounding errors must not count as gains for ever
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    values, places = (change, leave, enter), _places(members, n_sites)
+    values, places = (change, leave, enter), _positions(members, n_sites)
     place, _ = places
     second = _add_all_atoms(near, places, values)
     waits = np.zeros(len(second), np.bool_)
@@ -197,7 +197,7 @@ def _best_swap(
 
 
 @njit(cache=True, nogil=True)
-def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
+def _positions(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
     """Return the position of each site in ``members``, -1 if absent, and whether it occurs more than once."""
     place, shared = np.full(n_sites + 1, -1), np.zeros(n_sites + 1, np.bool_)
     for k in range(len(members)):
@@ -250,7 +250,7 @@ def _add_atom(
 
 
 @njit(cache=True, nogil=True)
-def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
+def atoms_with_short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
     """Return the atoms whose lists hold fewer than two members."""
     chosen = np.zeros(n_sites + 1, np.bool_)
     chosen[members] = True

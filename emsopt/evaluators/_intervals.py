@@ -69,7 +69,7 @@ class AnsweredCalls:
         totals: Any = np.bincount(cell, self.calls * np.asarray(costs), self.n_batches * self.n_atoms)
         return cast("FloatArray", totals.reshape(-1, self.n_atoms))
 
-    def late(self, threshold: float) -> FloatArray:
+    def late_fractions(self, threshold: float) -> FloatArray:
         """Return the fraction of each atom's calls that take ``threshold`` minutes or more, (M,); NaN without calls."""
         late, calls = self.total(self.minutes >= threshold).sum(axis=0), self.total().sum(axis=0)
         return np.divide(late, calls, out=np.full(self.n_atoms, np.nan), where=calls > 0)

@@ -36,7 +36,7 @@ Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-me
 
 import time
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -49,13 +49,13 @@ from ._interchange import (
     OPEN,
     Costs,
     Lists,
+    atoms_with_short_lists,
     cost_by_lists,
     interchange,
-    listing_of,
+    listed_by,
     lists_of,
     nearby_atoms,
     replace_lists,
-    short_lists,
     shorten_lists,
 )
 from ._stopping import check_ctrl_c, interruptible
@@ -84,7 +84,7 @@ class Branch(NamedTuple):
     """The arrays of a branch of the search; ``recency``, (N,), tells how often each site was chosen in recent steps."""
 
     state: NDArray[np.int8]
-    prices: FloatArray | NDArray[np.float32]
+    prices: Any  # float64, or in the queue float32, to save memory
     recency: FloatArray
 
     def copy(self) -> "Branch":
@@ -140,7 +140,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) 
             child_bound = search.ascend(bound, child, site, choice, around)
             if child_bound < search.target:
                 known += 1
-                entry = child_bound, known, child._replace(prices=child.prices.astype(np.float32))  # to save memory
+                entry = child_bound, known, child._replace(prices=child.prices.astype(np.float32))
                 if len(queue) < room:
                     heappush(queue, entry)
                 else:
@@ -164,7 +164,7 @@ class _Search:
         self.best = self.cost(self.chosen)
         self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))  # a better choice gains at least `grain`
         self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
-        self.listing = listing_of(self.full, n)
+        self.listing = listed_by(self.full, n)
         self.steps, self.shaken = 0, 1
         self.read, self.exchanged = 0, 0  # list entries read in ascents and interchanges, as time would not repeat
         self.found = 0  # value of `exchanged` then: the search goes on as long again
@@ -199,7 +199,7 @@ class _Search:
             more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
             self.full = replace_lists(self.full, some, more)
         if len(atoms):
-            self.listing = listing_of(self.full, self.costs.n_sites)
+            self.listing = listed_by(self.full, self.costs.n_sites)
         return len(atoms) > 0
 
     def improve(self, chosen: BoolArray) -> None:
@@ -212,7 +212,7 @@ class _Search:
             most = 1 + CLOCK_ENTRIES // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
-            unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
+            unlisted = not ended or self.extend(atoms_with_short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
         cost = self.cost(chosen) if unlisted else cost_by_lists(self.full, chosen)
         if cost < self.best:

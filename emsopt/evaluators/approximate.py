@@ -46,7 +46,14 @@ from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, _validate, warn
 from ..errors._types import FloatArray, IntArray, Progress, Sites
-from ._approximate_equations import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
+from ._approximate_equations import (
+    MAX_STEPS,
+    answer_shares,
+    fill_correction_factors,
+    mean_costs,
+    service_rates,
+    solve_utilizations,
+)
 from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable_queue_error
 
@@ -97,7 +104,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     rates, service, order = city.arrival_rates / 60, city.service_times, unit_order(city.preference_ranks, sites)
     site_rates = service_rates(sites, rates, service)
-    rho, Q, blocked, wait, steps, moved = solve(order, sites, rates, service, site_rates, queue, tol)
+    rho, Q, blocked, wait, steps, moved = solve_utilizations(order, sites, rates, service, site_rates, queue, tol)
     if steps == -1:
         raise unstable_queue_error(city, sites)
     if steps == -2:
@@ -147,7 +154,7 @@ def correction_factors(units: int, offered_load: float) -> FloatArray:
     ``units`` is the fleet size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs.
     """
     Q = np.empty(_validate.whole_number(units, "units"))
-    correction(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
+    fill_correction_factors(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
     return Q
 
 

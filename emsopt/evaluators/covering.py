@@ -290,7 +290,7 @@ def malp(
     needed = enough.argmax(axis=0) + 1
     groups = np.unique(city.twin_groups, return_index=True)[1]
     reach = within(city.response_times[groups], threshold)
-    counts, bound = _program(space, reach, needed, city.demand_shares, end)
+    counts, bound = _solve_program(space, reach, needed, city.demand_shares, end)
     if counts is None:  # no solution in time: place units as for `mexclp`
         counts = greedy(
             reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
@@ -338,7 +338,7 @@ def double_standard(
     share = _validate.finite_number(share, "share", 0, 1)
     groups = np.unique(city.twin_groups, return_index=True)[1]
     times, needed = city.response_times[groups], np.full(city.n_atoms, 2)
-    counts, bound = _program(
+    counts, bound = _solve_program(
         space, within(times, threshold), needed, city.demand_shares, end, (within(times, outer), share)
     )
     if counts is None:
@@ -350,7 +350,7 @@ def double_standard(
     return _coverage(space, counts, bound, needed, threshold, 0.0)
 
 
-def _program(
+def _solve_program(
     space: DeploymentSpace,
     reach: Patterns,
     needed: IntArray,

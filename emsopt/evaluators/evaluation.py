@@ -107,7 +107,7 @@ class Evaluation:
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
         known = sites, names, city.atom_names, times, city.demand_shares
-        law = None if city.response_law is None else city.response_law.at(sites)
+        law = None if city.response_law is None else city.response_law.at_sites(sites)
         by_place = evaluator == "exact" and bool(np.ptp(city.service_times[sites], axis=1).any())
         made = cls(evaluator, capacity, *known, lost, queued, *measures)
         return replace(made, law=law, calibrated=by_place)
@@ -145,7 +145,7 @@ class Evaluation:
         single = not np.iterable(threshold) or isinstance(threshold, str)  # a text is refused below as one threshold
         given: Any = [threshold] if single else threshold
         thresholds = real_array(given, "threshold", (None,), unit="min", low=0)
-        late = np.clip(self._late(thresholds), 0.0, 1.0)  # 1 minus a sum of shares may round to slightly below 0
+        late = np.clip(self._late_shares(thresholds), 0.0, 1.0)  # 1 minus a sum of shares may round to slightly below 0
         return float(late[0]) if single else late
 
     def atom_late(self, threshold: float) -> FloatArray:
@@ -154,11 +154,13 @@ class Evaluation:
         In a simulation of times that vary, an atom without an answered call gets its expected late fraction.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
-        late = (self.response_times >= threshold).astype(float) if self.law is None else self.law.late(threshold)
+        late = (
+            (self.response_times >= threshold).astype(float) if self.law is None else self.law.late_chances(threshold)
+        )
         expected = (self.dispatch_fractions * late).sum(axis=0)
         if self.law is None or self.answers is None:
             return expected
-        found = self.answers.late(threshold)
+        found = self.answers.late_fractions(threshold)
         return np.where(np.isnan(found), expected, found)
 
     def percentile(self, q: float) -> float:
@@ -177,10 +179,10 @@ class Evaluation:
         from scipy.optimize import brentq
 
         high = self.response_times.max()
-        while self._late(np.array([high]))[0] > 1 - q / 100:  # a bracket for `brentq`: times have no upper limit
+        while self._late_shares(np.array([high]))[0] > 1 - q / 100:  # a bracket for `brentq`: times have no upper limit
             high *= 2
         # Below 1e-9 rounding in the sum of shares could hide the change of sign that `brentq` needs.
-        return float(brentq(lambda t: self._late(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
+        return float(brentq(lambda t: self._late_shares(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
 
     @property
     def percentile_90(self) -> float:
@@ -217,11 +219,11 @@ class Evaluation:
         """Whether response times have a continuous distribution instead of a finite list of times."""
         return self.law is not None and self.answers is None  # a simulation lists the times it drew
 
-    def _late(self, thresholds: FloatArray) -> FloatArray:
+    def _late_shares(self, thresholds: FloatArray) -> FloatArray:
         """Return the fraction of answered calls whose response takes each threshold or more, shape (k,)."""
         if self._is_mixture:
             law, weights = self._mixture
-            return np.array([weights @ law.late(t)[:, 0] for t in thresholds])
+            return np.array([weights @ law.late_chances(t)[:, 0] for t in thresholds])
         times, weights = self._distribution
         before = np.r_[0.0, np.cumsum(weights)]
         return 1 - before[np.searchsorted(times, thresholds, side="left")]  # left: the threshold itself is late
@@ -232,7 +234,7 @@ class Evaluation:
         assert self.law is not None
         shares = self.dispatch_fractions * self.demand_shares
         units, atoms = np.nonzero(shares > NEGLIGIBLE)
-        return self.law.pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
+        return self.law.of_pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:

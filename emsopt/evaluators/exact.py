@@ -155,7 +155,7 @@ def _solve(
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
     for _ in range(MAX_CALIBRATIONS):
-        _departures(leave, level, counts, mu)
+        _fill_departure_rates(leave, level, counts, mu)
         chain = counts, strides, dispatch, mu, leave, total
         if queue and total >= leave[-1] * (1 - 1e-12):  # all units busy: the queue needs a lower load
             return shares, busy, queued, blocked, wait, -1, residual
@@ -282,7 +282,7 @@ def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
 
 
 @njit(cache=True, nogil=True)
-def _departures(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, mu: FloatArray) -> None:
+def _fill_departure_rates(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, mu: FloatArray) -> None:
     """Fill the total service rate, Σ_g n_g(b) μ_g (1/min), and the number of busy units of each state b."""
     busy = np.zeros(len(counts), dtype=np.int64)
     for b in range(len(leave)):

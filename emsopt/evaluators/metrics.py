@@ -109,7 +109,7 @@ def _weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:
 def late_probability(city: City, threshold: float) -> FloatArray:
     """Return the probability of a response of ``threshold`` minutes or more, (N, M); 0 or 1 if times are fixed."""
     law = city.response_law
-    return (city.response_times >= threshold).astype(float) if law is None else law.late(threshold)
+    return (city.response_times >= threshold).astype(float) if law is None else law.late_chances(threshold)
 
 
 def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:

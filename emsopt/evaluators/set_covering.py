@@ -206,14 +206,14 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     times = city.response_times[np.ix_(listed, calls)]
     pinned = np.flatnonzero(space.site_floors)
     served = city.response_times[np.ix_(pinned, calls)].min(axis=0, initial=np.inf)
-    chosen, bound = _center(times, served, space.units - len(space.pinned), end)
+    chosen, bound = _solve_center(times, served, space.units - len(space.pinned), end)
     sites = space.fill(np.r_[space.pinned, listed[chosen]].astype(np.int64))
     longest = float(city.response_times[sites][:, calls].min(axis=0).max())
     bound = min(bound, longest)
     return Center(sites, longest, bound, (longest - bound) / longest if longest > bound else 0.0)
 
 
-def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
+def _solve_center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
     """Return up to ``most`` rows of ``times`` (min) that minimise the longest time to a column, and a bound on that.
 
     ``served`` has the shortest times to the columns from pinned sites. The bound is infinite if the rows are proven

@@ -131,7 +131,7 @@ def simulate(
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
-    fractions = average @ _fractions(answered, order)
+    fractions = average @ _dispatch_fractions(answered, order)
     measures = utilizations, fractions, float(waited.sum() / calls), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
@@ -151,7 +151,7 @@ def simulate(
     if queue:
         intervals["mean_wait"] = wait_interval
     if law is not None:
-        batch, atom, drawn = _draw_responses(law.at(sites), dispatches, seed)
+        batch, atom, drawn = _draw_responses(law.at_sites(sites), dispatches, seed)
         answers = _intervals.AnsweredCalls(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
@@ -198,7 +198,7 @@ def mean_cost_function(
             # segment 0, the warm-up, is left out
             _, (answered, _, _) = _simulate_segments(city, part, orders, lengths, draw, queue, seed)
             for sites, order, counts in zip(part, orders, answered, strict=True):
-                fractions = twin_average(city, sites) @ _fractions(np.ascontiguousarray(counts.T), order)
+                fractions = twin_average(city, sites) @ _dispatch_fractions(np.ascontiguousarray(counts.T), order)
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
@@ -238,7 +238,7 @@ def stream_seed(rng: Rng) -> IntArray:
     return generator(rng).integers(2**32, size=4)
 
 
-def streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
+def random_streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
     """Return n Generators, at most five: for arrival times, atoms, service factors, the initial state and drives."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(n)]
 
@@ -251,24 +251,24 @@ def call_stream(
     Segment s has ``lengths[s]`` calls, gaps are the minutes since the call before, and factors come from ``draw``. The
     arrival time and atom of the n-th call depend on ``seed`` only.
     """
-    when, where, how_long, _ = streams(seed)
+    when, where, how_long, _ = random_streams(seed)
     cumulative, guide = atom_guide(city)
     for segment, length in enumerate(lengths):
         for begin in range(0, length, CHUNK):
             n = min(CHUNK, length - begin)
             gaps = when.standard_exponential(n) * (60 / city.total_rate)
-            yield segment, gaps, _atoms(where.random(n), cumulative, guide), draw(how_long, n)
+            yield segment, gaps, _draw_atoms(where.random(n), cumulative, guide), draw(how_long, n)
 
 
 def atom_guide(city: City) -> tuple[FloatArray, IntArray]:
-    """Return the cumulative demand shares, (M,), and the ``guide``, (M,), that `_atoms` needs."""
+    """Return the cumulative demand shares, (M,), and the ``guide``, (M,), that `_draw_atoms` needs."""
     cumulative = np.cumsum(city.demand_shares)
     cumulative /= cumulative[-1]  # exactly 1 at the end, or a search could run beyond it
     return cumulative, np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
 
 
 @njit(cache=True, nogil=True)
-def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> IntArray:
+def _draw_atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> IntArray:
     """Return an atom for each number in [0, 1), shape (n,), by inversion of the cumulative demand shares.
 
     ``guide[k]`` is the atom of the number k / M, from which a search takes about one step (Chen and Asau 1974).
@@ -288,12 +288,12 @@ def preferred_units(city: City, sites: IntArray) -> UnitOrder:
     return unit_order(city.preference_ranks, first_twin[city.twin_groups[sites]])
 
 
-def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
+def first_releases(city: City, units: int, seed: IntArray) -> FloatArray:
     """Draw the minutes until each unit is free at the start, shape (p,), roughly as in steady state.
 
     With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), for up to a mean service time.
     """
-    load, rng = city.offered_load(units), streams(seed)[3]
+    load, rng = city.offered_load(units), random_streams(seed)[3]
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
 
 
@@ -317,7 +317,7 @@ def _simulate_segments(
     K, p = deployments.shape
     answered = np.zeros((K, city.n_atoms, p), np.int64)
     service_times = [np.ascontiguousarray(city.service_times[sites].T) for sites in deployments]
-    releases = np.tile(first_release(city, p, seed), (K, 1))
+    releases = np.tile(first_releases(city, p, seed), (K, 1))
     stream = call_stream(city, lengths, draw, seed)
     for length in lengths:
         answered[:] = 0
@@ -389,7 +389,7 @@ def _draw_responses(
     law: ResponseLaw, dispatches: list[tuple[int, IntArray, IntArray]], seed: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Draw response times; return the batch, atom and response time (min) of each answered call after the warm-up."""
-    rng, parts = streams(seed, 5)[4], []
+    rng, parts = random_streams(seed, 5)[4], []
     for segment, atoms, units in dispatches:
         normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0  # the same whichever unit answers
         if segment:
@@ -400,7 +400,7 @@ def _draw_responses(
     return batch, atom, minutes
 
 
-def _fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
+def _dispatch_fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
     """Return the share of each atom's answered calls that each unit answered, shape (p, M).
 
     An atom without an answered call gets the shares of all calls that the first, second, ... preferred unit answered.

@@ -9,7 +9,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
-from emsopt.evaluators._approximate_equations import correction
+from emsopt.evaluators._approximate_equations import fill_correction_factors
 from emsopt.evaluators.approximate import correction_factors
 
 
@@ -86,7 +86,7 @@ def plain_fixed_point(city, sites, capacity="loss", scaled=True):
     p, work, times = len(sites), city.arrival_rates / 60 * city.mean_service_time, city.response_times[sites]
     order = np.lexsort((np.arange(p)[:, None] + np.zeros((1, city.n_atoms)), times), axis=0).T
     Q = np.empty(p)
-    correction(work.sum(), capacity == "queue", Q)
+    fill_correction_factors(work.sum(), capacity == "queue", Q)
     same = approximate_hypercube(eo.City([60.0], [[1.0]], 0, 1).scaled(work.sum()), [0] * p, capacity=capacity)
     mean, blocked = same.utilizations.mean(), same.queue_probability
     rho, moved = np.full(p, mean), 1.0

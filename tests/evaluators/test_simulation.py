@@ -11,7 +11,7 @@ import emsopt as eo
 from emsopt.city.deployment_space import check_sites
 from emsopt.errors import AccuracyWarning, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate, values
-from emsopt.evaluators.simulation import call_stream, first_release, service_law, stream_seed
+from emsopt.evaluators.simulation import call_stream, first_releases, service_law, stream_seed
 
 LAWS = [  # and the square of the coefficient of variation
     ({"service": "exponential"}, 1.0),
@@ -39,7 +39,7 @@ def random_city(rng, n_sites=8, n_atoms=15, *, by_atom=False):
 def replayed(city, sites, capacity, lengths, service, seed):
     """Simulate from the rules alone, event by event with a calendar, on the calls that `simulate` draws."""
     sites, (draw, _) = check_sites(city, sites), service_law(service, None)
-    release = first_release(city, len(sites), seed)
+    release = first_releases(city, len(sites), seed)
     calendar = [(t, k) for k, t in enumerate(release) if t > 0]
     heapq.heapify(calendar)
     free, queue, now = {k for k, t in enumerate(release) if t == 0}, [], 0.0

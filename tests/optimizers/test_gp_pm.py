@@ -171,7 +171,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
     weights = np.random.default_rng(1).standard_normal(len(process.X))
     for sites in space.sample(5, rng=2):
         x = space.group_counts(sites)
-        swaps = space.swaps(x)
+        swaps = space.swappable_groups(x)
         near, allowed = swapped(x, *swaps)
         near = near[allowed]
         assert {tuple(space.deployment(row)) for row in near} == set(map(tuple, space.neighbours(sites)))

@@ -269,7 +269,7 @@ class LocalSearchPlus(Optimizer):
     def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
         """Return the best swaps by the estimate, (k, 2) twin groups, and its changes, (k,), in ascending order."""
         change = expected_changes(self._estimate, counts)
-        gives, takes = self.space.swaps(counts)
+        gives, takes = self.space.swappable_groups(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
         some = np.argsort(change, axis=None, kind="stable")[:SWAPS_TRIED]

@@ -146,7 +146,7 @@ def read_matrix(
 
 
 def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a table with one row per pair of places, as r5py writes it, with one row per origin; others unchanged."""
+    """Convert a table of one row per pair of places (as of r5py) to one row per origin; return others unchanged."""
     keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG_FORM_COLUMNS]
     if any(key is None for key in keys):
         return frame
@@ -159,7 +159,7 @@ def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless each of the ``wanted`` names labels one row or column; ``kind`` is such as "row per site"."""
+    """Raise unless ``labels`` are the ``wanted`` names, each once; ``kind`` says of what, such as "row per site"."""
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]

@@ -48,7 +48,7 @@ class RunFile:
 
     ``about`` has values that identify the run, by name; without a "seed", that in the file is used, or a new one drawn.
     ``header`` is the first line of the file, and ``rows`` has the steps that it held when it was opened, by number.
-    ``differing`` has, by ``loose`` keys of the form, (value on file, value of this run) if these differ. Raise if the
+    ``differing`` has, by ``loose`` keys of the format, (value on file, value of this run) if these differ. Raise if the
     file belongs to another run, has another format, is damaged or cannot be written.
     """
 
@@ -66,7 +66,7 @@ class RunFile:
         self.seed: int = self.header["seed"]
 
     def _check(self, about: dict[str, Any]) -> None:
-        """Raise unless the first line matches ``about``, apart from the ``loose`` keys of the form."""
+        """Raise unless the first line of the file matches ``about``, apart from the ``loose`` keys of its format."""
         header = self.header
         if not is_index(header.get("seed")) or not is_index(header.get("batch", 1)):
             self.refuse(0)

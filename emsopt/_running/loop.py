@@ -1,15 +1,7 @@
 """The loop of every run, with its clock, checkpoint, progress bar, callback and Ctrl-C.
 
-Use it as follows::
-
-with loop(form, describe, options, steps=budget, ...) as steps:
-for number in steps:
-x = optimizer.ask()
-value = objective(x) if steps.row is None else steps.row["value"]
-steps.write(x=x.tolist(), value=value)  # on disk before anything is learned from it
-optimizer.tell(x, value)
-steps.finish((x, value), optimizer, f"best {value:g}")
-history, message = steps.rows, steps.message
+For each number that `Steps` yields, the caller proposes a step, takes its result from `Steps.row` or computes it,
+stores it by `Steps.write` before anything is learned from it, and calls `Steps.finish`.
 """
 
 import time
@@ -32,7 +24,7 @@ class ShowProgress(Protocol):
 
 
 def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[ShowProgress]:
-    """Return a context with a progress bar (``progress`` is True), calls of the user's function, or neither.
+    """Return a context that shows progress by a bar if ``progress`` is True, or by calling it if it is a function.
 
     It yields the function that updates them. ``total`` is the number of items, None if unknown, and ``unit`` the word
     for one. Pass a total to the yielded function only if it changes during the work.

@@ -57,9 +57,9 @@ def submit(
 
 
 def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:
-    """Return a function like `map` that uses a number of processes (-1: all cores), in any order, or the user's own.
+    """Return the user's function, or one like `map` that uses ``workers`` processes (-1: one per core), in any order.
 
-    One worker takes an item only when its result is asked for. The user's function gets all items at once, in a list.
+    One worker takes an item only when its result is needed. The user's function gets all items at once, in a list.
     """
     if callable(workers):
         return lambda function, items: workers(function, list(items))

@@ -181,8 +181,7 @@ def seed_of(case: Mapping[str, Any]) -> int:
 
 def _check_cases(cases: Any) -> dict[str, Case]:
     """Return the cases in the given order, by their `_key` and with plain values; raise if they are invalid."""
-    by_key: dict[str, Case] = {}
-    names: list[str] = []
+    by_key, names = dict[str, Case](), list[str]()
     for case in cases:
         key = _key(case)  # equal values give one key, whatever their order and type
         names = names or list(case)

@@ -161,8 +161,8 @@ class City:
             checked["atom_shapes"] = shapes
             for k, outline in enumerate(shapes):
                 check_shape(outline, f"`atom_shapes`, number {k}", geographic=self.geographic)
-        checked["name"] = _validate.visible(self.name, "`name`")
-        checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
+        checked["name"] = _validate.visible_text(self.name, "`name`")
+        checked["notes"] = _validate.visible_text(self.notes, "`notes`", allowed="\n\r\t")
         _check_unit(travel_times, self._unwrap_longitudes())  # last, as it needs the checked locations
 
     def __setstate__(self, state: dict[str, Any]) -> None:

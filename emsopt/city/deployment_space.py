@@ -230,7 +230,7 @@ class DeploymentSpace:
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
 
     def presented(self, sites: IntArray) -> IntArray:
-        """Return the deployment itself; spaces of other problems return points in the user's units."""
+        """Return the deployment itself: unlike points of other spaces, it needs no conversion to the user's units."""
         return sites
 
     def shown(self, sites: IntArray) -> str:

@@ -28,7 +28,7 @@ class Argument(NamedTuple):
 
 
 class Message(str):
-    """Text of a message that can be told for the command or dashboard, as ``parts`` has the arguments that it names."""
+    """Text of a message whose ``parts`` mark the arguments that it names, so that these can be written otherwise."""
 
     parts: tuple[str | Argument, ...]
 
@@ -40,7 +40,7 @@ class Message(str):
 
     @classmethod
     def of(cls, text: object) -> Message:
-        """Return an error or a text as a `Message`."""
+        """Return the message of an error, or a text, as a `Message`."""
         held = text.args[0] if isinstance(text, EmsoptError) and text.args else text
         return held if isinstance(held, cls) else cls(str(text))
 
@@ -50,7 +50,7 @@ class Message(str):
         return {part.name: part.value for part in self.parts if isinstance(part, Argument)}
 
     def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
-        """Return the text with its arguments, those in ``parts`` and ``names`` in backticks, written by ``spell``."""
+        """Return the text with each argument in ``parts``, and each of ``names`` in backticks, written by ``spell``."""
         text = "".join(part if isinstance(part, str) else spell(part) for part in self.parts)
         for name in names:
             text = text.replace(f"`{name}`", spell(Argument(name)))
@@ -91,7 +91,7 @@ class ContradictionError(InputError):
 
 
 class NoneLeftError(InputError):
-    """Every allowed candidate has been asked for already, or no further one was found."""
+    """An optimizer has no further candidate: every allowed one was proposed already, or no other was found."""
 
 
 class NoWayError(InputError):

@@ -126,7 +126,7 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
     for k, value in enumerate(as_tuple(values, where, length, "names"), 1):
         if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
             raise InputError(f"{where}, entry {k}: a name must be text; got {quote(value)}.")
-        text = visible(value, f"{where}, entry {k}")
+        text = visible_text(value, f"{where}, entry {k}")
         if not text.strip():
             raise InputError(f"{where}, entry {k}: the name is blank.")
         if result.setdefault(text, k) != k:
@@ -158,7 +158,7 @@ def first_repeated(values: Iterable[K]) -> K | None:
     return next((value for value, count in Counter(values).items() if count > 1), None)
 
 
-def visible(value: object, where: str, allowed: str = "") -> str:
+def visible_text(value: object, where: str, allowed: str = "") -> str:
     """Return a value as text; raise if it contains invisible characters, except those in ``allowed``."""
     text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:

@@ -136,7 +136,7 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
-    """Fill ``T`` with the rates of the calls in entries ``first`` to ``last - 1``, by full stations in the block.
+    """Fill ``T`` with the rates of calls in entries ``first`` to ``last - 1``, by set of full stations in the block.
 
     ``place`` is the part of ``T`` for each set of the stations after the first five.
     """

@@ -21,6 +21,7 @@ FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
 EXTRA_ENTRIES = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 
 
+# Compiled code in caches names these classes: it cannot be loaded any more if they are renamed.
 class Lists(NamedTuple):
     """The nearest sites of each atom, nearest first.
 
@@ -33,7 +34,7 @@ class Lists(NamedTuple):
     cost: FloatArray
 
 
-class ListedBy(NamedTuple):
+class Listing(NamedTuple):
     """The atoms whose `Lists` contain each site i: entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
 
     ``entry`` is the index of i in `Lists.site`.
@@ -105,8 +106,8 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 
 
 @njit(cache=True, nogil=True)
-def listed_by(near: Lists, n_sites: int) -> ListedBy:
-    """Return the `ListedBy` of the lists ``near`` of N sites."""
+def listing_of(near: Lists, n_sites: int) -> Listing:
+    """Return the `Listing` of the lists ``near`` of N sites."""
     start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
@@ -118,7 +119,7 @@ def listed_by(near: Lists, n_sites: int) -> ListedBy:
             if i < n_sites:
                 atom[filled[i]], entry[filled[i]] = j, r
                 filled[i] += 1
-    return ListedBy(start, atom, entry)
+    return Listing(start, atom, entry)
 
 
 @njit(cache=True, nogil=True)
@@ -139,7 +140,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def interchange(
-    near: Lists, listing: ListedBy, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
+    near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
     """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
 
@@ -185,7 +186,7 @@ def _best_swap(
     enterable: BoolArray,
     least: float,
 ) -> tuple[int, int]:
-    """Return the position of the leaving member and the entering site of the best swap, -1 unless below ``least``."""
+    """Return the leaving member's position and the entering site of the best swap, -1 if none is below ``least``."""
     (change, leave, enter), leaves, enters = values, -1, -1
     for k in range(len(members)):
         if not forced[members[k]]:
@@ -251,7 +252,7 @@ def _add_atom(
 
 @njit(cache=True, nogil=True)
 def atoms_with_short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
-    """Return the atoms whose lists hold fewer than two members."""
+    """Return the atoms whose lists hold fewer than two of the sites ``members``."""
     chosen = np.zeros(n_sites + 1, np.bool_)
     chosen[members] = True
     short = np.zeros(len(near.start) - 1, np.bool_)

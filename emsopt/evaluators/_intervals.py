@@ -5,27 +5,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import AccuracyWarning, InputError, warn
+from ..errors import AccuracyWarning, warn
 from ..errors._types import ArrayLike, FloatArray, IntArray
-from ..errors._validate import positive_number
 
 RELAXATIONS = 100  # relaxation times of a queue after which its mean wait is known within about 20 percent
-
-
-def check_level(level: float) -> float:
-    """Return the confidence level ``level``; raise unless it lies in (0, 1)."""
-    level = positive_number(level, "level")
-    if level >= 1:
-        hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
-        raise InputError(f"`level` must be a confidence level above 0 and below 1; got {level:g}.{hint}")
-    return level
 
 
 def relaxation_calls(load: float, squared_variation: float) -> float:
     """Return the relaxation time of an M/G/c queue, in calls: ρ / (1 - √ρ)² · (1 + c²) / 2.
 
-    ρ = ``load`` is the offered load per unit, below 1, and c² = ``squared_variation`` the squared coefficient of
-    variation of the service times. For c² = 1 this is the relaxation time of an M/M/1 queue times the arrival rate.
+    ρ = ``load`` is the offered load per unit, and c² = ``squared_variation`` that of the service times.
     """
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 
@@ -129,11 +118,11 @@ def ratio_interval(
 def student_interval(
     estimate: float, shifts: FloatArray, level: float, *, least: float = 0.0, high: float = np.inf
 ) -> tuple[float, float]:
-    """Return Student's t interval of an estimate at a confidence ``level``, from nearly independent batches.
+    """Return Student's t interval of an estimate at a confidence ``level``, cut off at 0 and at ``high``.
 
-    ``shifts``, shape (B,), holds by how much each of the B batches shifts the estimate; they sum to 0. The standard
-    error, √(B / (B - 1) Σ shifts²), is raised to ``least`` if it is smaller: batches shorter than the queue's
-    relaxation time vary too little. The interval is cut off at 0 and at ``high``.
+    ``shifts``, (B,), holds by how much each of B nearly independent batches shifts the estimate; they sum to 0. The
+    standard error, √(B / (B - 1) Σ shifts²), is raised to ``least``: batches shorter than the queue's relaxation time
+    vary too little.
     """
     from scipy.special import stdtrit  # importing scipy.stats takes twice as long
 

@@ -52,7 +52,7 @@ from ._interchange import (
     atoms_with_short_lists,
     cost_by_lists,
     interchange,
-    listed_by,
+    listing_of,
     lists_of,
     nearby_atoms,
     replace_lists,
@@ -164,7 +164,7 @@ class _Search:
         self.best = self.cost(self.chosen)
         self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))  # a better choice gains at least `grain`
         self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
-        self.listing = listed_by(self.full, n)
+        self.listing = listing_of(self.full, n)
         self.steps, self.shaken = 0, 1
         self.read, self.exchanged = 0, 0  # list entries read in ascents and interchanges, as time would not repeat
         self.found = 0  # value of `exchanged` then: the search goes on as long again
@@ -199,7 +199,7 @@ class _Search:
             more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
             self.full = replace_lists(self.full, some, more)
         if len(atoms):
-            self.listing = listed_by(self.full, self.costs.n_sites)
+            self.listing = listing_of(self.full, self.costs.n_sites)
         return len(atoms) > 0
 
     def improve(self, chosen: BoolArray) -> None:

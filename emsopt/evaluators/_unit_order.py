@@ -25,7 +25,10 @@ EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @njit(cache=True, nogil=True)
 def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
-    """Return each atom's order of the units at ``sites``, (p,), by `City.preference_ranks`, then by index, (M, p)."""
+    """Return the units of a fleet in each atom's order of preference, γ_j1, ..., γ_jp, shape (M, p); ties by index.
+
+    ``ranks`` is `City.preference_ranks`, (N, M), and ``sites``, (p,), the site of each unit.
+    """
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
     if p <= MOST_COMPARED:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
-NEGLIGIBLE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
+NEGLIGIBLE_SHARE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,7 +233,7 @@ class Evaluation:
         """Response law of the n pairs of unit and atom that occur, and their shares of the answered calls, (n,)."""
         assert self.law is not None
         shares = self.dispatch_fractions * self.demand_shares
-        units, atoms = np.nonzero(shares > NEGLIGIBLE)
+        units, atoms = np.nonzero(shares > NEGLIGIBLE_SHARE)
         return self.law.of_pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
 
     @cached_property
@@ -329,7 +329,7 @@ def unstable_queue_error(city: City, sites: IntArray) -> UnstableQueueError:
 
 
 def twin_average(city: City, sites: IntArray) -> FloatArray:
-    """Return the matrix, (p, p), whose product with a vector, (p,), replaces numbers of units by twin groups' means."""
+    """Return the matrix, (p, p), whose product with numbers of units, (p,), is the mean over each unit's twin group."""
     groups = city.twin_groups[sites]
     same = groups[:, None] == groups
     return same / same.sum(axis=1)

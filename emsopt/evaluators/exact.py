@@ -16,8 +16,8 @@ T_g(S)   rate of calls that go to station g when exactly the stations in S are f
 F(S)     probability that all stations in S are full
 =======  ===========================================================================
 
-Limits: service is exponential with unit-specific means. If means depend on the atom too, a unit's mean is calibrated to
-the calls it answers (Larson's mean service time calibration), and the result is no longer exact.
+If mean service times depend on the atom, a unit's mean is calibrated to the calls it answers (Larson's mean service
+time calibration), and the result is no longer exact.
 
 References
 ----------

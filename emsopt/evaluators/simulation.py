@@ -7,11 +7,9 @@ queue, which is first come, first served. This is the hypercube model of Larson 
 any service times. If the city's turnout and travel times vary (`City.travel_cv`), they are drawn for late fractions and
 percentiles.
 
-Limits: units are dispatched from their sites only, never on their way back; calls have no priorities; and arrival rates
-do not change with the hour.
-
-No list of events is needed. The *release* of a unit is the time at which it will have finished all calls assigned to
-it. A call that finds every unit busy can be assigned at once to the unit that is released first.
+Units are dispatched from their sites only, never on their way back; calls have no priorities; and arrival rates do not
+change with the hour. No list of events is needed: a call that finds every unit busy can be assigned at once to the unit
+that is released first, that is, the first to finish all calls assigned to it.
 
 **Common random numbers.** Times, atoms, service factors and drives of the calls come from separate streams that do not
 depend on the dispatch. The same seed thus gives the same calls to every deployment, and differences between deployments
@@ -112,7 +110,9 @@ def simulate(
     """
     sites, queue = check_sites(city, sites), is_queue(capacity)
     calls = whole_number(calls, "calls", BATCHES)
-    level = _intervals.check_level(level)
+    if not 0 < positive_number(level, "level") < 1:
+        hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
+        raise InputError(f"`level` must be a confidence level above 0 and below 1; got {level:g}.{hint}")
     draw, squared_variation = service_law(service, cv)
     warmup = _checked_warmup(warmup, city, len(sites), queue, calls, squared_variation)
     load = _stable_load(city, sites) if queue else 0.0

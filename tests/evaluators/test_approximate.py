@@ -1,6 +1,7 @@
 """Approximate hypercube: cases where it is exact, the correction factor, its error, its limits."""
 
 import warnings
+from math import comb, factorial
 
 import numpy as np
 import pytest
@@ -15,8 +16,6 @@ from emsopt.evaluators.approximate import correction_factors
 
 def test_correction_factor_against_its_definition():
     """(2) summed term by term, with Erlang probabilities."""
-    from math import comb, factorial
-
     p, load = 7, 4.2
     P = np.array([load**k / factorial(k) for k in range(p + 1)])
     P /= P.sum()
@@ -198,9 +197,8 @@ def test_theorem_4_needs_preference_by_response_time(claim):
     Site 0 is the nearest to both atoms but slow to leave. The p-median has it, for atom 1 only; by distance both atoms
     are served from it, and at light load the best deployment does without.
     """
-    city = eo.City(
-        [1.0, 1.0], [[2.0, 1.0], [3.0, 12.0], [3.0, 12.0]], turnout_times=[9.0, 1.0, 1.0], service_times=30.0
-    )
+    travel = [[2.0, 1.0], [3.0, 12.0], [3.0, 12.0]]
+    city = eo.City([1.0, 1.0], travel, turnout_times=[9.0, 1.0, 1.0], service_times=30.0)
     pairs, light = np.array([[0, 1], [1, 2]]), city.scaled(1e-6)
     medians = [city.response_times[pair].min(axis=0).mean() for pair in pairs]
     assert medians == [(4 + 10) / 2, (4 + 13) / 2]

@@ -33,10 +33,10 @@ def make_city(rng, n_sites, n_atoms, service="one", *, ties=False, preference=Fa
 
 
 @st.composite
-def cases(draw, services=("one", "site", "site and atom"), *, least_units=1):
+def cases(draw, services=("one", "site", "site and atom")):
     """Draw a city at some load, a deployment, and how to evaluate it."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_sites, n_atoms, units = draw(st.integers(2, 5)), draw(st.integers(1, 5)), draw(st.integers(least_units, 5))
+    n_sites, n_atoms, units = draw(st.integers(2, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 5))
     ties, preference = draw(st.booleans()), draw(st.booleans())
     city = make_city(rng, n_sites, n_atoms, draw(st.sampled_from(services)), ties=ties, preference=preference)
     capacity = draw(st.sampled_from(["loss", "queue"]))
@@ -176,14 +176,3 @@ def test_exact_solves_the_chain(case):
     assert e.mean_response == pytest.approx(mean, rel=1e-10)
     assert e.loss_probability + e.queue_probability == pytest.approx(blocked, rel=1e-9)
     assert e.mean_wait == pytest.approx(wait if capacity == "queue" else 0, rel=1e-9, abs=1e-12)
-
-
-@examples
-@given(cases(least_units=2))
-def test_the_approximation_is_near_the_exact_model(case):
-    """Few units in random cities: both agree to a few per cent, or one of them is wrong."""
-    city, sites, _, capacity = case
-    exact, close = (EVALUATORS[name](city, sites, capacity=capacity) for name in ("exact", "approximate"))
-    spread = np.ptp(city.response_times)
-    assert abs(exact.mean_response - close.mean_response) <= 0.05 * max(spread, 1)
-    assert exact.utilizations.mean() == pytest.approx(close.utilizations.mean(), rel=0.05)

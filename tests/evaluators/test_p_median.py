@@ -14,7 +14,7 @@ from scipy.optimize import milp
 
 import emsopt as eo
 from emsopt.evaluators import bounds, evaluate, evaluate_all, p_median
-from emsopt.evaluators._interchange import interchange, listed_by, lists_of, matrix_costs, swap_changes
+from emsopt.evaluators._interchange import interchange, listing_of, lists_of, matrix_costs, swap_changes
 
 solver = importlib.import_module("emsopt.evaluators._p_median")
 
@@ -189,7 +189,7 @@ def test_values_of_swaps_are_kept_up_to_date(make):
     city, members, all_sites = make(40, 150, 1), np.arange(6), np.ones(40, bool)
     costs = matrix_costs(city.response_times, city.demand_shares)
     near = lists_of(costs, np.arange(150), 40)
-    swaps, ended = interchange(near, listed_by(near, 40), members, ~all_sites, all_sites, 1000)
+    swaps, ended = interchange(near, listing_of(near, 40), members, ~all_sites, all_sites, 1000)
     assert ended
     assert swaps > 3
     changes, before = swap_changes(near, members, 40), costs.of(members).min(axis=0).sum()

@@ -249,15 +249,6 @@ def test_preference_decides_and_atoms_never_heard_of_are_shared_out_by_it():
     np.testing.assert_allclose(fractions[:, 1:], fractions[::-1, :1].repeat(2, axis=1))
 
 
-def test_many_rare_atoms_do_not_bend_the_mean_response():
-    """300 atoms, 1000 answered calls; against the exact model, averaged over 40 runs."""
-    city = random_city(np.random.default_rng(24), n_atoms=300).with_offered_load(3.0, 4)
-    sites = [0, 1, 2, 3]
-    values = [simulate(city, sites, calls=3000, rng=seed).mean_response for seed in range(40)]
-    exact = exact_hypercube(city, sites).mean_response
-    assert abs(np.mean(values) - exact) < 3 * np.std(values) / np.sqrt(40) + 0.002 * exact
-
-
 def test_bad_options_are_refused():
     city, sites = one_station(0.5, 2)
     for words, options in (

@@ -281,10 +281,7 @@ class DeploymentSpace:
         return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
     def swappable_groups(self, counts: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the twin groups that can give a unit, (g,), and those that can take one, (t,); a group may be in both.
-
-        ``counts``, shape (G,), are the units in each twin group.
-        """
+        """Return the twin groups that can give a unit, (g,), and that can take one, (t,), from their units, (G,)."""
         return np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
 
     def neighbours(self, sites: ArrayLike) -> IntArray:

@@ -20,10 +20,7 @@ LONGEST_FULL_LIST, CUT_BY_TOLERANCE, CUT_BY_CHANGE, ACCELERATED_STEPS, MEMORY, M
 
 @njit(cache=True, nogil=True)
 def fill_correction_factors(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
-    """Fill ``Q``, (p,), with the correction factors Q(p, ρ̄, r); return ρ̄ and the loss or queueing probability.
-
-    ``load`` is the offered load of the whole fleet, in erlangs.
-    """
+    """Fill ``Q``, (p,), with Q(p, ρ̄, r) at offered ``load`` (erlangs); return ρ̄ and the loss or queue probability."""
     p = len(Q)
     P = np.empty(p + 1)  # P(k), computed outwards from its mode so that nothing overflows
     mode = p if load >= p else int(load)
@@ -331,10 +328,7 @@ def mean_costs(
     queue: bool,
     tol: float,
 ) -> FloatArray:
-    """Return the mean cost of an answered call for each of K deployments, (K,); NaN where `solve_utilizations` failed.
-
-    ``ranks`` and ``costs`` have shape (N, M).
-    """
+    """Return the mean of ``costs``, (N, M), over answered calls for K deployments, (K,); NaN where that failed."""
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]

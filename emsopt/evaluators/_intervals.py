@@ -14,7 +14,7 @@ RELAXATIONS = 100  # relaxation times of a queue after which its mean wait is kn
 def relaxation_calls(load: float, squared_variation: float) -> float:
     """Return the relaxation time of an M/G/c queue, in calls: ρ / (1 - √ρ)² · (1 + c²) / 2.
 
-    ρ = ``load`` is the offered load per unit, and c² = ``squared_variation`` that of the service times.
+    ρ = ``load`` is the offered load per unit; c² = ``squared_variation`` the squared cv of service times.
     """
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 

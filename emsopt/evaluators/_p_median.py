@@ -467,10 +467,7 @@ def _fix_sites(
 
 @njit(cache=True, nogil=True)
 def _update_direction(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
-    """Update the direction in which prices change, up if no chosen site serves an atom, down if several do.
-
-    Return its squared length.
-    """
+    """Update the direction of prices: up if no chosen site serves an atom, down if several do; return its length²."""
     length = 0.0
     for j in range(len(direction)):
         serving = 0

@@ -150,10 +150,7 @@ def evaluate_all(
 
 
 def enumerate_objective(objective: Objective, progress: Progress = False) -> Enumeration:
-    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged.
-
-    All deployments get the same simulated calls, even if the objective is noisy.
-    """
+    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
     total = objective.space.count  # computed without listing them, which could exhaust the memory
     if total > MOST_DEPLOYMENTS:
         raise InputError(

@@ -159,10 +159,7 @@ def simulate(
 def _totals_by_batch(
     segments: Iterable[tuple[IntArray, FloatArray, FloatArray]], units: int
 ) -> tuple[list[IntArray], FloatArray, FloatArray]:
-    """Return counts of answered calls as columns (batch, atom, unit, count), busy minutes (B, p), and totals (3, B).
-
-    ``segments`` is what `_simulate_segments` yields for one deployment.
-    """
+    """Return counts of answered calls as columns (batch, atom, unit, count), busy minutes (B, p), and totals (3, B)."""
     pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
     for b, (counts, *measured) in enumerate(segments):
         pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
@@ -249,7 +246,7 @@ def call_stream(
     """Yield random calls, at most `CHUNK` at a time, as (segment number, gaps, atoms, service factors).
 
     Segment s has ``lengths[s]`` calls, gaps are the minutes since the call before, and factors come from ``draw``. The
-    arrival time and atom of the n-th call depend on ``seed`` only.
+    arrival time and atom of the n-th call depend on ``city`` and ``seed`` only.
     """
     when, where, how_long, _ = random_streams(seed)
     cumulative, guide = atom_guide(city)

@@ -196,9 +196,9 @@ def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeyp
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_what_is_printed_may_not_be_taken(command, tmp_path):
     """A full disk is said, without a traceback."""
+    words = [sys.executable, "-m", "emsopt", *command, "--out", str(tmp_path / "out")]
     with open("/dev/full", "w") as sink:
-        done = subprocess.run([sys.executable, "-m", "emsopt", *command, "--out", str(tmp_path / "out")],
-                              stdout=sink, stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
+        done = subprocess.run(words, stdout=sink, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert "emsopt: the output could not be printed: No space left on device. Print it elsewhere." in done.stderr
     assert "Traceback" not in done.stderr

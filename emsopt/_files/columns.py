@@ -96,10 +96,10 @@ class Table(NamedTuple):
         """Return the first of the names ``options`` that is a column; raise, asking for ``what``, if none is."""
         key = self.column(options)
         if key is None:
-            raise self.missing(what)
+            raise self.missing_error(what)
         return key
 
-    def missing(self, what: str) -> InputError:
+    def missing_error(self, what: str) -> InputError:
         """Return the error that the table needs ``what``; it lists the columns found."""
         return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 

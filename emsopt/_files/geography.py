@@ -41,7 +41,7 @@ def parse_crs(crs: object) -> Any:
         raise InputError(f"`crs` must be {expected}; got {quote(crs)}.") from error
 
 
-def projected(crs: object) -> bool:
+def is_projected(crs: object) -> bool:
     """Return whether coordinates in a reference system are lengths, not degrees."""
     return not _is_degrees(crs) and not parse_crs(crs).is_geographic
 

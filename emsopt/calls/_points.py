@@ -162,7 +162,7 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
     degrees = geography.degrees(table, names[0], names[1], crs)
-    if scale != 1 or geography.projected(crs):
+    if scale != 1 or geography.is_projected(crs):
         degrees[~degrees.any(axis=1)] = np.nan  # programs write 0, 0 for unknown places
     south = degrees[:, 1] < SOUTHERNMOST
     if south.sum() > (~south & ~np.isnan(degrees[:, 1])).sum():
@@ -203,7 +203,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     crs = systems[0] if crs is None and systems else crs
     points, pairs = found[["x", "y"]].to_numpy(float), found["pair"].to_numpy(bool)
     first = points[pairs, 0]
-    x_first = X_FIRST.search(name) or geography.projected(crs)
+    x_first = X_FIRST.search(name) or geography.is_projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
         points[pairs] = points[pairs, ::-1]
     return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs

@@ -152,7 +152,7 @@ class _Values(NamedTuple):
         given = values is not None
         if given == (column in self.sites.frame):
             got = "both" if given else "neither"
-            raise self.sites.missing(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
+            raise self.sites.missing_error(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else self.sites.numbers(column, expected, **limits)
 
     def variation(self, values: Any, column: str) -> Any:
@@ -160,7 +160,7 @@ class _Values(NamedTuple):
         if column not in self.sites.frame:
             return 0.0 if values is None else self.by_pair(values, column, "a coefficient of variation", low=0)
         if values is not None:
-            raise self.sites.missing(f"either a column {column!r} or `{column}`; got both")
+            raise self.sites.missing_error(f"either a column {column!r} or `{column}`; got both")
         return self.sites.numbers(column, "a coefficient of variation", low=0)
 
 
@@ -175,7 +175,7 @@ class _Places(NamedTuple):
     def locations(self) -> FloatArray:
         """Return the locations of the rows, shape (n, 2), as in `points`; raise if there are none."""
         if self.points is None:
-            raise self.table.missing("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
+            raise self.table.missing_error("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points
 
 

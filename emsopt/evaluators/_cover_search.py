@@ -48,7 +48,7 @@ from ._stopping import NOTICED, check_ctrl_c, integer_program
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
 HOT, COLD = 0.05, 0.003  # first and last temperature, relative to the value per unit of the fleet, to fit any city
-WARM = 0.3  # share of the cooling that short runs leave out
+SKIPPED_COOLING = 0.3  # share of the cooling that short runs leave out
 FAR_SHARE = 0.2  # share of moves to any site, without which a district keeps a unit too many
 EFFORT, FIRST = 20, 0.15  # steps of the descent per site before HiGHS, and the share of a time limit they may take
 FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
@@ -57,7 +57,10 @@ MOVES = 50  # steps of annealing beside each one of the descent
 FIRST_STEP, RESTART_STEP = 1.5, 0.3  # length of a step of the descent, at first and when the best deployment is known
 PATIENCE = 60  # steps without progress that halve it
 PIECE = 100_000  # steps of annealing between two looks at the clock: 0.05 s with 60 atoms per site
-RUNS, MERGING = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each that merging may take
+RUNS, MERGING_SHARE = (
+    5,
+    0.15,
+)  # runs of annealing in each thread until a time limit; share of merging in each
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves
@@ -189,7 +192,7 @@ class _Search:
 
     def anneal(self, steps: int) -> IntArray:
         """Anneal the best deployment for some steps; return the best one found."""
-        heat = self.heat(WARM), self.heat(1.0)
+        heat = self.heat(SKIPPED_COOLING), self.heat(1.0)
         return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
 
     def run(self) -> float:
@@ -251,7 +254,7 @@ class _Search:
         for begin in start + length * np.arange(RUNS):
             counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
             while not self.over and not self.must_stop:
-                done = (time.monotonic() - begin) / (length * (1 - MERGING))
+                done = (time.monotonic() - begin) / (length * (1 - MERGING_SHARE))
                 if done >= 1:
                     break
                 heat = self.heat(done)

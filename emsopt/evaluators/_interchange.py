@@ -211,7 +211,7 @@ def _positions(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
 def _add_all_atoms(
     near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
 ) -> FloatArray:
-    """Add all atoms' contributions to the values of the swaps; return the cost of each atom's second member, (M,)."""
+    """Add the contributions of all atoms to the values of swaps; return their costs at the second member, (M,)."""
     second = np.empty(len(near.start) - 1)
     for j in range(len(second)):
         second[j] = _add_atom(near, j, places, values, 1)

@@ -189,7 +189,7 @@ class _Search:
             return bound
         return self.best - self.grain * np.floor((self.best - bound) / self.grain + 1e-6)
 
-    def extend(self, atoms: IntArray) -> bool:
+    def extend_lists(self, atoms: IntArray) -> bool:
         """Double the length of those lists of ``atoms`` that are incomplete; return whether there were any."""
         start, site, _ = self.full
         atoms = atoms[site[start[atoms + 1] - 1] == self.costs.n_sites]
@@ -212,7 +212,7 @@ class _Search:
             most = 1 + CLOCK_ENTRIES // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
-            unlisted = not ended or self.extend(atoms_with_short_lists(self.full, members, n_sites))
+            unlisted = not ended or self.extend_lists(atoms_with_short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
         cost = self.cost(chosen) if unlisted else cost_by_lists(self.full, chosen)
         if cost < self.best:
@@ -264,7 +264,7 @@ class _Search:
             if bound >= self.target or ended or self.out_of_time:
                 break
             self.improve(trial)
-            self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
+            self.extend_lists(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
             self.variable_neighbourhood_search(SEARCH_EFFORT[0], branch.recency)

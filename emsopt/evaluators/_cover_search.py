@@ -57,10 +57,7 @@ MOVES = 50  # steps of annealing beside each one of the descent
 FIRST_STEP, RESTART_STEP = 1.5, 0.3  # length of a step of the descent, at first and when the best deployment is known
 PATIENCE = 60  # steps without progress that halve it
 PIECE = 100_000  # steps of annealing between two looks at the clock: 0.05 s with 60 atoms per site
-RUNS, MERGING_SHARE = (
-    5,
-    0.15,
-)  # runs of annealing in each thread until a time limit; share of merging in each
+RUNS, MERGING_SHARE = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each for merging
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves

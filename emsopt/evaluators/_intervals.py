@@ -5,10 +5,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import AccuracyWarning, warn
+from ..errors import AccuracyWarning, InputError, warn
 from ..errors._types import ArrayLike, FloatArray, IntArray
+from ..errors._validate import positive_number
 
 RELAXATIONS = 100  # relaxation times of a queue after which its mean wait is known within about 20 percent
+
+
+def check_level(level: float) -> float:
+    """Return the confidence level ``level``; raise unless it lies in (0, 1)."""
+    level = positive_number(level, "level")
+    if level >= 1:
+        hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
+        raise InputError(f"`level` must be a confidence level above 0 and below 1; got {level:g}.{hint}")
+    return level
 
 
 def relaxation_calls(load: float, squared_variation: float) -> float:

@@ -110,9 +110,7 @@ def simulate(
     """
     sites, queue = check_sites(city, sites), is_queue(capacity)
     calls = whole_number(calls, "calls", BATCHES)
-    if not 0 < positive_number(level, "level") < 1:
-        hint = f" For {level:g} percent pass {level / 100:g}." if 1 < level < 100 else ""
-        raise InputError(f"`level` must be a confidence level above 0 and below 1; got {level:g}.{hint}")
+    level = _intervals.check_level(level)
     draw, squared_variation = service_law(service, cv)
     warmup = _checked_warmup(warmup, city, len(sites), queue, calls, squared_variation)
     load = _stable_load(city, sites) if queue else 0.0

@@ -251,7 +251,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
 
 
 def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
-    """Return a function that yields ``function(item)`` for each of some items, computed on the given backend."""
+    """Return a generator of (function, items) that yields ``function(item)`` of each item from the given backend."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":

@@ -308,7 +308,7 @@ def by_name(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _unit_text(unit: str) -> str:
-    """Return the unit in parentheses for a message."""
+    """Return a unit in parentheses, after a space, for a message; an empty text without a unit."""
     return f" ({unit})" if unit else ""
 
 

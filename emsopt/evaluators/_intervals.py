@@ -119,7 +119,7 @@ def ratio_interval(
     least: float = 0.0,
     high: float = np.inf,
 ) -> tuple[float, float]:
-    """Return the confidence interval of Σ numerators / Σ denominators, with a term per batch, as `student_interval`."""
+    """Return the confidence interval of Σ numerators / Σ denominators, (B,) each, by `student_interval`."""
     total = denominators.sum()
     estimate = numerators.sum() / total
     return student_interval(estimate, (numerators - estimate * denominators) / total, level, least=least, high=high)

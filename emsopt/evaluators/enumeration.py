@@ -42,7 +42,7 @@ class Enumeration:
 
     @property
     def space(self) -> DeploymentSpace:
-        """The set of deployments that were enumerated."""
+        """The allowed deployments of the objective."""
         return self.objective.space
 
     @property

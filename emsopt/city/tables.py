@@ -105,10 +105,8 @@ def from_frames(
     >>> eo.City.from_frames(demand, sites, speed_kmh=60, detour=1).travel_times.tolist()
     [[4.0, 2.0]]
     """
-    atoms = _checked_places(
-        demand, "demand", ("name", "geoid", "geoid20", "id", "atom")
-    )  # the US census calls names geoid
-    stations = _checked_places(sites, "sites", ("name", "geoid", "geoid20", "id", "site"))
+    atoms = _places(demand, "demand", ("name", "geoid", "geoid20", "id", "atom"))  # the US census calls names geoid
+    stations = _places(sites, "sites", ("name", "geoid", "geoid20", "id", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
     if len(kinds) > 1:
         both = f"{atoms.table.where} and {stations.table.where}"
@@ -181,7 +179,7 @@ class _Places(NamedTuple):
         return self.points
 
 
-def _checked_places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
+def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
     """Return a checked table of atoms or sites, with their locations and, if they are areas, shapes."""
     frame, shapes = geography.without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)

@@ -30,20 +30,18 @@ def own_names(module, results=True):
 
 
 def modules_of(room):
-    """Return the modules whose names are public: the room itself, or its files if it lists no names."""
-    module = importlib.import_module(f"emsopt.{room}")
+    """Return the modules whose names are public, by their own: the room itself, or its files if it lists no names."""
+    module = getattr(emsopt, room)
     if hasattr(module, "__all__") or not hasattr(module, "__path__"):
-        return [module]
+        return {f"emsopt.{room}": module}
     inside = (name for _, name, _ in pkgutil.iter_modules(module.__path__) if not name.startswith("_"))
-    return [importlib.import_module(f"{module.__name__}.{name}") for name in inside]
+    return {f"emsopt.{room}.{name}": importlib.import_module(f"emsopt.{room}.{name}") for name in inside}
 
 
 def public_names(results=True):
     """Return all public names, from full name to object. What `emsopt` itself offers stands in its rooms, too."""
-    modules = [module for room in ROOMS for module in modules_of(room)]
-    found = {
-        f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in own_names(module, results)
-    }
+    modules = [item for room in ROOMS for item in modules_of(room).items()]
+    found = {f"{path}.{name}": getattr(module, name) for path, module in modules for name in own_names(module, results)}
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 

@@ -4,7 +4,6 @@ They go to ``docs/generated``. Also the roles and directives that the other page
 """
 
 import base64
-import importlib
 import inspect
 import re
 from pathlib import Path
@@ -53,24 +52,24 @@ def first_line(name, value):
 
 
 def room_page(module, names):
-    """Return the page of a module: its docstring and a table of its names."""
+    """Return the page of a module, given by its public name: its docstring and a table of its names."""
     rows = "".join(
         f"   * - :py:obj:`{n.rpartition('.')[2]} <{n}>`\n     - {first_line(n, v)}\n" for n, v in names.items()
     )
     tree = "".join(f"   {name}\n" for name in names)
     table = f".. list-table::\n   :widths: 30 70\n\n{rows}\n" if rows else ""
     hidden = f".. toctree::\n   :hidden:\n\n{tree}" if rows else ""
-    return titled(module.__name__, f".. automodule:: {module.__name__}\n   :no-members:\n\n{table}{hidden}")
+    return titled(module, f".. automodule:: {module}\n   :no-members:\n\n{table}{hidden}")
 
 
 def reference():
     """Return the pages of the reference by file name."""
     names, pages, modules = public_names(), {}, []
     for room in ROOMS:
-        for module in dict.fromkeys([importlib.import_module(f"emsopt.{room}"), *modules_of(room)]):
-            own = {n: v for n, v in names.items() if n.rpartition(".")[0] == module.__name__}
-            pages[f"reference/{module.__name__}.rst"] = room_page(module, own)
-            modules.append(module.__name__)
+        for module in dict.fromkeys([f"emsopt.{room}", *modules_of(room)]):
+            own = {n: v for n, v in names.items() if n.rpartition(".")[0] == module}
+            pages[f"reference/{module}.rst"] = room_page(module, own)
+            modules.append(module)
     pages |= {f"reference/{name}.rst": name_page(name, value) for name, value in names.items()}
     tree = "".join(f"   {name}\n" for name in modules)
     body = f".. automodule:: emsopt\n   :no-members:\n\n.. toctree::\n   :maxdepth: 1\n\n{tree}"

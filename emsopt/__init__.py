@@ -37,9 +37,9 @@ if TYPE_CHECKING:
         plots,
         problems,
         roads,
-        study,
         surrogates,
     )
+    from ._running import study
     from .city import City, DeploymentSpace
     from .errors import EmsoptError
     from .evaluators import Objective
@@ -64,8 +64,9 @@ __all__ += ["panels", "planning", "plots", "problems", "roads", "study", "surrog
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'emsopt' has no attribute {name!r}")
-    room = _import_module(f".{_ROOM_OF.get(name, name)}", __name__)
-    return getattr(room, name) if name in _ROOM_OF else room
+    if name in _ROOM_OF:
+        return getattr(_import_module(f".{_ROOM_OF[name]}", __name__), name)
+    return _import_module("._running.study" if name == "study" else f".{name}", __name__)
 
 
 def __dir__() -> list[str]:

@@ -35,7 +35,7 @@ _CAUSES = _WRONG_PATHS | {  # the others concern the machine
 
 @contextmanager
 def explain_errors(path: PathLike) -> Iterator[None]:
-    """Convert an OSError to an InputError if the path is the cause, else to a WriteError; both name a remedy."""
+    """Convert an OSError into an InputError if the path is the cause, else into a WriteError; both name a remedy."""
     try:
         yield
     except WriteError:  # an OSError too, but explained already
@@ -49,10 +49,7 @@ def explain_errors(path: PathLike) -> Iterator[None]:
 
 
 def write_file(path: PathLike, content: str | bytes) -> Path:
-    """Write a file, text as UTF-8, atomically to an existing folder, and return its path.
-
-    An existing file is replaced, and its permissions are kept. Errors are those of `explain_errors`.
-    """
+    """Write or replace a file, text as UTF-8, atomically in an existing folder, and return its path."""
     path = _validate.path(path, "path")
     with explain_errors(path):
         target = Path(os.path.realpath(path))  # replace the target of a link, not the link
@@ -71,10 +68,9 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
 def write_folder(
     folder: PathLike, files: Mapping[str, str | bytes], *, marker: str, replaceable: Collection[str]
 ) -> Path:
-    """Write a folder of files atomically and return its path.
+    """Write a folder of files, given as content by name, atomically and return its path; parent folders are created.
 
-    ``files`` has the content of each file by name. A folder that is not empty is replaced only if `check_replaceable`
-    finds it written by an earlier call. Parent folders are created. Errors are those of `explain_errors`.
+    A folder that is not empty is replaced only if `check_replaceable` finds it written by an earlier call.
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with explain_errors(folder):
@@ -102,7 +98,7 @@ def write_folder(
 
 
 def make_folder(folder: PathLike, name: str = "folder") -> Path:
-    """Create a folder if necessary and return its path; raise unless it is writable. Call this before long work."""
+    """Create a folder if it is absent and return its path; raise unless files can be written there."""
     folder = _validate.path(folder, name)
     with explain_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +109,7 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
 
 
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
-    """Raise unless a folder is absent, empty, or holds the file ``marker`` and nothing but names in ``replaceable``."""
+    """Raise unless a folder is absent, empty, or holds the file ``marker`` and only files named in ``replaceable``."""
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
@@ -132,7 +128,7 @@ def _write(path: Path, content: str | bytes) -> None:
 
 
 def _set_mode(path: Path, mode: int | None) -> None:
-    """Set the permissions of a file or folder, unless they are right already: some mounts refuse every change."""
+    """Set the permissions of a file or folder to ``mode`` if they differ: some mounts refuse every change."""
     if mode is not None and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 

@@ -25,7 +25,7 @@ BLANKS = {  # programs write missing values in many ways; in lower case
     *("not applicable", "not recorded", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
-COMMA = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
+DECIMAL_COMMA = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
 LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
@@ -39,25 +39,24 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 
 
 class Table(NamedTuple):
-    """A table, with the names that it and its rows have in messages."""
+    """A table with lower-case column names, and the names that it (``where``) and its rows have in messages."""
 
-    frame: pd.DataFrame  # with lower-case column names, as their case does not count
-    where: str  # name in messages
-    names: tuple[str, ...] = ()  # of the rows, if known, for messages
+    frame: pd.DataFrame
+    where: str
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
         """Make a table from a DataFrame; an index that holds names becomes a column.
 
         ``argument`` is its name in messages if it was not read from a file. Rows are named by the first of the columns
-        ``name_columns`` with distinct cells; raise if only columns with repeated cells exist. Without any of these
-        columns, rows are named by the last of the words and a number.
+        ``name_columns`` with distinct cells, or, if there is none of these columns, by the last of them and a number.
         """
         from pandas import DataFrame
 
         if not isinstance(frame, DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
-        where = label(frame, argument)
+        where = table_name(frame, argument)
         if frame.index.nlevels > 1:  # such as osmnx's edges, by u, v and key
             frame = frame.reset_index([key for key in frame.index.names if key not in (None, *frame.columns)])
         columns = [str(column).strip().lower() for column in frame.columns]
@@ -82,7 +81,7 @@ class Table(NamedTuple):
         return self._replace(frame=self.frame.rename_axis(options[0]).reset_index())
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
-        """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
+        """Return names of rows from one of the columns ``options``, else numbered ones; raise unless distinct."""
         keys = [key for key in options if key in self.frame.columns]
         # repeated ids name no row
         key = next((key for key in keys if are_distinct(self.frame[key])), keys[0] if keys else None)
@@ -97,15 +96,15 @@ class Table(NamedTuple):
         """Return the first of the names ``options`` that is a column; raise, asking for ``what``, if none is."""
         key = self.column(options)
         if key is None:
-            raise self.missing(what)
+            raise self.missing_error(what)
         return key
 
-    def missing(self, what: str) -> InputError:
+    def missing_error(self, what: str) -> InputError:
         """Return the error that the table needs ``what``; it lists the columns found."""
         return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
-        """Return a column as floats; ``expected`` describes a valid number, other arguments are those of `_numbers`."""
+        """Return a column as floats, (rows,); ``expected`` describes a valid number, the rest is as in `_numbers`."""
 
         def place(index: tuple[int, ...]) -> str:
             name = f" ({self.names[index[0]]!r})" if self.names else ""
@@ -113,24 +112,26 @@ class Table(NamedTuple):
 
         return _numbers(self.frame[key].to_numpy(dtype=object), place, expected, blanks=blanks, **limits)
 
-    def with_points(self, key: str, *, always: bool = False) -> Table:
-        """Return the table with decimal commas of a column replaced by points.
+    def with_decimal_points(self, key: str, *, always: bool = False) -> Table:
+        """Return the table with decimal commas in a column replaced by points.
 
-        If three digits follow every comma, it may separate thousands, and is replaced only if ``always``.
+        Commas that all have three digits after them may separate thousands, and are replaced only if ``always``.
         """
         cells = self.frame[key].tolist()
-        commas = [COMMA.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
+        commas = [
+            DECIMAL_COMMA.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells
+        ]
         if not any(match is not None and (always or len(match[2]) != 3) for match in commas):
             return self
         changed = [f"{match[1]}.{match[2]}" if match else cell for cell, match in zip(cells, commas, strict=True)]
         return self._replace(frame=self.frame.assign(**{key: changed}))
 
 
-def matrix(
+def read_matrix(
     frame: pd.DataFrame, argument: str, sites: Sequence[str], atoms: Sequence[str], expected: str, **limits: Any
 ) -> FloatArray:
-    """Return a table of sites by atoms as floats, shape (N, M), in the order of the given names."""
-    where = label(frame, argument)
+    """Return a table of numbers by site and atom as floats, shape (N, M), in the order of the given names."""
+    where = table_name(frame, argument)
     frame = _to_wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
@@ -145,7 +146,7 @@ def matrix(
 
 
 def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin; keep others."""
+    """Convert a table of one row per pair of places (as of r5py) to one row per origin; return others unchanged."""
     keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG_FORM_COLUMNS]
     if any(key is None for key in keys):
         return frame
@@ -158,7 +159,7 @@ def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless the labels are the wanted names, each once; ``kind`` is what each labels, such as "row per site"."""
+    """Raise unless ``labels`` are the ``wanted`` names, each once; ``kind`` says of what, such as "row per site"."""
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
@@ -180,25 +181,25 @@ def _numbers(
     high: float = math.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Convert an array of objects to floats; raise an error for the first that is not a number within the limits.
+    """Convert an array of objects to floats from ``low`` to ``high``; raise an error for the first that is not one.
 
-    With ``blanks``, blank cells become NaN. With ``strictly``, ``low`` itself is outside. ``place`` names a cell.
+    If ``blanks``, blank cells become NaN; if ``strictly``, ``low`` is excluded. ``place`` returns the name of a cell.
     """
-    values = floats(cells)
+    values = to_floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
     if blanks:
-        bad[bad] = ~blank(cells[bad])  # only the cells that failed, as comparing words is slow
+        bad[bad] = ~are_blank(cells[bad])  # only the cells that failed, as comparing words is slow
     if bad.any():
         index = tuple(np.argwhere(bad)[0].tolist())
         cell = _validate.quote(text(cells[index]), str, 80)
         got = f"got {cell!r}" if cell.strip() else "the cell is blank"
         hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
         rows = bad if bad.ndim == 1 else None
-        raise InputError(f"{place(index)}: expected {expected}, but {got}{others(bad)}.{hint}", rows)
+        raise InputError(f"{place(index)}: expected {expected}, but {got}{more_text(bad)}.{hint}", rows)
     return values
 
 
-def floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
+def to_floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats, also text that reads as a number; other cells become NaN."""
     from pandas.api.types import infer_dtype
 
@@ -230,7 +231,7 @@ def texts(cells: Iterable[object]) -> list[str]:
     return [(cell if isinstance(cell, str) else _validate.quote(cell, str)).strip() for cell in cells]
 
 
-def blank(cells: Iterable[object]) -> BoolArray:
+def are_blank(cells: Iterable[object]) -> BoolArray:
     """Return a mask of the blank cells, including those marked with a word in `BLANKS`."""
 
     def is_blank(cell: object) -> bool:
@@ -247,19 +248,19 @@ def are_distinct(cells: Iterable[object]) -> bool:
     return all(words) and len(set(words)) == len(words)
 
 
-def others(bad: BoolArray) -> str:
+def more_text(bad: BoolArray) -> str:
     """Return the text " (and N more like it)", where N + 1 entries of ``bad`` are true; an empty text if N is 0."""
     more = int(bad.sum()) - 1
     return f" (and {more:,} more like it)" if more else ""
 
 
-def places_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
-    """Return the positions of the names that are in ``kept``, ignoring case and surrounding blanks."""
+def positions_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
+    """Return the positions of those ``names`` that are in ``kept``, ignoring case and surrounding blanks."""
     wanted = {str(name).strip().lower() for name in kept}
     return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
 
 
-def label(frame: pd.DataFrame, argument: str) -> str:
+def table_name(frame: pd.DataFrame, argument: str) -> str:
     """Return the name of a table for messages: the name of its file if known, else the name of the argument."""
     return str(frame.attrs.get(FILE, f"`{argument}`"))
 

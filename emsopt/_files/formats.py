@@ -36,15 +36,14 @@ FORMULA_PATTERN = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that read
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
-    """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
+    """Return columns as comma-separated text, numbers with all digits; `read_csv` restores them unchanged."""
     from pandas import DataFrame
 
-    table = DataFrame(dict(enumerate(columns)))
-    return table_text(table.set_axis(list(header), axis=1))
+    return table_text(DataFrame(dict(enumerate(columns))).set_axis(list(header), axis=1))
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
-    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped, except in the index."""
+    """Return a table as comma-separated text; cells that look like formulas are escaped, except in the index."""
     return table.map(_escape_formula).rename(columns=_escape_formula).to_csv(index=index, lineterminator="\n")
 
 
@@ -59,18 +58,18 @@ def _unescape(cell: str) -> str:
 
 
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
-DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
 MOST_BYTES = 2**28
 MOST_ROWS = 2_000_000
 MOST_JSON_BYTES = 2**26
-SAMPLE = 200  # rows from which columns are chosen: enough to see a form, quick to parse
+SAMPLE_ROWS = 200  # rows from which columns are chosen: enough to see a form, quick to parse
 SEPARATORS = ",;\t|^"
-MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
+MOST_TITLE_ROWS = 10  # lines above the header, such as titles: further down, rows are data
 HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 START_LENGTH = 2**17  # characters from which the separator is found, as the first lines suffice
 LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
-SPLIT = "Split it, for example by year."
+SPLIT_ADVICE = "Split it, for example by year."
 VALUE_PATTERN = re.compile(
     r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?"
 )  # no header has numbers or times
@@ -93,12 +92,12 @@ class Upload:
 
 
 def name_inside(path: Path | Upload) -> str:
-    """Return the name of the one file in a .zip that `content_of` has read."""
+    """Return the name of the one file in a .zip that `read_content` has read."""
     with path.open("rb") as file:
-        return _member(file, path.name)[0]
+        return _open_member(file, path.name)[0]
 
 
-def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
+def _open_member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
     """Return the name of the one file in a .zip, and the file opened; files of macOS beside it do not count."""
     archive = zipfile.ZipFile(file)
     names = [name for name in archive.namelist() if not PurePosixPath(name).name.startswith(".")]
@@ -110,33 +109,33 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 
 @contextmanager
 def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed if it is gzip or .zip; damaged files raise the errors in ``DAMAGED``."""
+    """Open a file for reading, decompressed if it is gzip or .zip; damaged files raise one of `READ_ERRORS`."""
     with path.open("rb") as file:
         start = file.read(len(ZIP_START))  # what a file begins with tells more than its name
         file.seek(0)
         if start == ZIP_START:
-            yield _member(file, path.name)[1]
+            yield _open_member(file, path.name)[1]
         elif start.startswith(GZIP_START):
             yield cast("IO[bytes]", gzip.GzipFile(fileobj=file))
         else:
             yield file
 
 
-def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
-    """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
+def read_content(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
+    """Return the content of a file, unpacked if its name ends in one of ``packed``; raise above ``most`` bytes."""
     try:
         with unpack(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
             content = stream.read(most + 1)  # one more byte tells that there are more
-    except DAMAGED as error:
+    except READ_ERRORS as error:
         raise InputError(f"{file.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if len(content) > most:
         raise InputError(f"{file.name} has more than {most / 2**20:g} MB, the maximum that is read. {remedy}")
     return content
 
 
-def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = False) -> str:
-    """Return the text of a UTF-8 file without byte-order marks; if ``forgiving``, also of UTF-16 and Windows-1252."""
-    content = content_of(file, most, remedy)
+def _read_text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = False) -> str:
+    """Return the text of a UTF-8 file, or if ``forgiving`` of a UTF-16 or Windows-1252 file; ``most`` is in bytes."""
+    content = read_content(file, most, remedy)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         return content.decode("utf-16" if wide and forgiving else "utf-8").lstrip("\ufeff")
@@ -151,23 +150,22 @@ def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = Fals
 def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
     """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
-    With ``choose`` (`table_of`), other separators and encodings, and lines above the header are allowed. Raise if the
-    file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
+    With ``choose`` (`to_table`), other separators and encodings, and lines above the header are allowed.
     """
-    text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
+    text = _read_text(path, MOST_BYTES, SPLIT_ADVICE, forgiving=choose is not None)
     if choose is None:
-        table = table_of(_records(path.name, text, ","), path.name).rename(columns=_unescape)
+        table = to_table(_records(path.name, text, ","), path.name).rename(columns=_unescape)
         table.isetitem(0, table.iloc[:, 0].map(_unescape).to_numpy())  # names stand here and in the header
     else:
-        table = table_of(drop_title_rows(_records(path.name, text, _separator(text))), path.name, choose)
+        table = to_table(drop_title_rows(_records(path.name, text, _separator(text))), path.name, choose)
     return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
 
 
-def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
-    """Return rows of text, by line number and the header first, as a table.
+def to_table(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
+    """Return rows of text, given as (line number, cells) with the header first, as a table.
 
-    For tables of other programs, ``choose`` takes the names of all columns and the first ``SAMPLE`` cells of each by
-    name, and returns the names of the columns to keep. A row of units below the header and footers become blank.
+    For tables of other programs, ``choose`` takes the names of all columns and the first `SAMPLE_ROWS` cells of each
+    by name, and returns the names of the columns to keep. A row of units below the header and footers become blank.
     """
     from pandas import DataFrame
 
@@ -185,7 +183,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
         if len(row) != len(header):
             raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
         if len(rows) == MOST_ROWS:
-            raise InputError(f"{name} has more than {MOST_ROWS:,} rows. {SPLIT}")
+            raise InputError(f"{name} has more than {MOST_ROWS:,} rows. {SPLIT_ADVICE}")
         rows.append([row[k] for k in places])
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
     table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.list_columns(header), _columns.HEADER: first_line}
@@ -195,13 +193,13 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
 def _choose_columns(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
-    """Return the positions of the columns to keep, and the rows, blank where a row has units or is a footer."""
-    first = list(islice(records, SAMPLE))
+    """Return the positions of the columns to keep, and all rows, those with units and footers blanked."""
+    first = list(islice(records, SAMPLE_ROWS))
     digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
     if digits == [False, True]:  # a row of units of measurement, which is no data
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)
+    return _columns.positions_of(header, kept), _blank_footers(chain(first, records), header)
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -229,22 +227,22 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
 
 
 def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Return the rows from the header on, the first row with nearly as many filled cells as the rows below it."""
-    above = list(islice(records, 2 * MOST_ABOVE))
+    """Yield the rows from the header on: the first row with nearly as many filled cells as the rows below it."""
+    above = list(islice(records, 2 * MOST_TITLE_ROWS))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     usual = [
         max(2.0, HEADER_SHARE * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))
     ]
-    start = np.flatnonzero((filled >= usual)[: MOST_ABOVE + 1])
+    start = np.flatnonzero((filled >= usual)[: MOST_TITLE_ROWS + 1])
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
 
 def _separator(text: str) -> str:
-    """Return the separator named in a line such as ``sep=;``, written for Excel, else the most frequent of the header.
+    """Return the separator of cells: as named in a first line such as ``sep=;``, else the most frequent in the header.
 
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
-    start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_ABOVE]
+    start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_TITLE_ROWS]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
     if said:
         return said[1]
@@ -257,7 +255,7 @@ def _separator(text: str) -> str:
 
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of its last line and the cells of each row of separated values that is not blank."""
+    """Yield (number of its last line, cells) for each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)  # strict: open quotes raise
     try:
         for row in reader:
@@ -270,7 +268,7 @@ def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[s
 
 def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
-    text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
+    text = _read_text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
         # an int too large for a float becomes infinite, which every check refuses
         number = lambda digits: int(digits) if len(digits) < 300 else float(digits)
@@ -300,7 +298,7 @@ def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables"
         raise MissingDependencyError(
             f"{file.name} needs {name}, which is not installed: pip install 'emsopt[{extra}]'. Or save it as CSV."
         ) from error
-    content = io.BytesIO(content_of(file, MOST_BYTES, SPLIT))
+    content = io.BytesIO(read_content(file, MOST_BYTES, SPLIT_ADVICE))
     try:
         yield package, content
     except InputError:
@@ -310,7 +308,7 @@ def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables"
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `table_of`."""
+    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `to_table`."""
     with open_with("openpyxl", file, "an Excel workbook") as (openpyxl, content):
         sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]  # values, not formulas
         sheet.reset_dimensions()  # one far cell would make every row as wide
@@ -318,12 +316,10 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 
 
 def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
-
-    Newer formats are refused: one distant cell could take half a terabyte. This one has at most 65,536 x 256 cells.
-    """
+    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does; refuse newer formats."""
     with open_with("python_calamine", file, "an old Excel workbook") as (calamine, content):
-        if content.read(4) != b"\xd0\xcf\x11\xe0":  # a newer format, however named
+        # a newer format, however named, in which one distant cell could take half a terabyte
+        if content.read(4) != b"\xd0\xcf\x11\xe0":
             raise InputError(f"{file.name} is no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv.")
         content.seek(0)
         sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
@@ -333,7 +329,7 @@ def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
     """Return the rows of a sheet as a table of text."""
     cells = ((k, [_columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
-    return table_of(_pad_rows(drop_title_rows(row for row in cells if any(row[1])), name), name, choose)
+    return to_table(_pad_rows(drop_title_rows(row for row in cells if any(row[1])), name), name, choose)
 
 
 def read_parquet(file: Path | Upload) -> pd.DataFrame:
@@ -341,7 +337,7 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
     with open_with("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
         table = parquet.ParquetFile(content)
         if table.metadata.num_rows > MOST_ROWS:  # before it is read into memory
-            raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows. {SPLIT}")
+            raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows. {SPLIT_ADVICE}")
         frame = table.read().to_pandas(ignore_metadata=True)
     frame.attrs[_columns.FILE] = file.name
     return frame
@@ -351,7 +347,7 @@ READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
 def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows padded or cut to the filled length of the first; rows with values further right stay longer."""
+    """Yield rows padded or cut to the filled length of the first row; those with values further right stay longer."""
     width = 0
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]

@@ -27,7 +27,7 @@ from .formats import Upload
 if TYPE_CHECKING:
     import pandas as pd
 
-DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
+DEGREES_CRS = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
@@ -41,22 +41,22 @@ def parse_crs(crs: object) -> Any:
         raise InputError(f"`crs` must be {expected}; got {quote(crs)}.") from error
 
 
-def projected(crs: object) -> bool:
+def is_projected(crs: object) -> bool:
     """Return whether coordinates in a reference system are lengths, not degrees."""
     return not _is_degrees(crs) and not parse_crs(crs).is_geographic
 
 
 def _is_degrees(crs: object) -> bool:
     """Return whether coordinates in a reference system, None for none, are longitude and latitude (WGS 84) already."""
-    return crs is None or (isinstance(crs, (str, int)) and DEGREES.fullmatch(str(crs).strip()) is not None)
+    return crs is None or (isinstance(crs, (str, int)) and DEGREES_CRS.fullmatch(str(crs).strip()) is not None)
 
 
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
-    """Return longitude and latitude of points, (n, 2), in a reference system; points may be NaN.
+    """Return longitude and latitude (degrees) of points, (n, 2), in a reference system; points may be NaN.
 
     Points at 0, 0, which programs write for unknown places, are not converted; nor is any if the system is in metres
-    but all points could be degrees: ``crs`` may have been named for another table. Raise, with a message that begins
-    with ``where``, if the system is unknown, a point cannot be in it, or most are far from the area it is made for.
+    but all points could be degrees: ``crs`` may have been named for another table. Raise, with ``where`` first, if the
+    system is unknown, a point cannot be in it, or most are far from its area.
     """
     if _is_degrees(crs):
         return points
@@ -83,7 +83,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
 
 
 def _is_far(point: FloatArray, area: Any) -> bool:
-    """Return whether a point, in degrees, is far outside the area for which a reference system is made, if known."""
+    """Return whether a point, in degrees, is more than `MARGIN` outside the area of a reference system, if known."""
     if area is None:
         return False
     west, south, east, north = area.bounds
@@ -93,7 +93,7 @@ def _is_far(point: FloatArray, area: Any) -> bool:
 
 
 def in_degrees(layer: Any, crs: object) -> Any:
-    """Convert a GeoDataFrame or GeoSeries to degrees; without a system of its own, values above 180 are in ``crs``."""
+    """Convert a GeoDataFrame or GeoSeries to degrees, from ``crs`` if it has no system and values above 180."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
         layer = layer.set_crs(parse_crs(crs))
     return layer if layer.crs is None else layer.to_crs(4326)
@@ -146,7 +146,7 @@ def _is_ring(points: FloatArray) -> bool:
 def degrees(table: Table, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
     """Return longitude and latitude in degrees, shape (rows, 2), from two columns in a reference system ``crs``.
 
-    If the columns ``x`` and ``y`` are given, a blank cell makes both numbers of its row NaN; otherwise it raises.
+    A blank cell raises, or, if the columns ``x`` and ``y`` are given, makes both numbers of its row NaN.
     """
     blanks = x is not None
     x = x or table.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
@@ -159,7 +159,7 @@ def degrees(table: Table, x: str | None = None, y: str | None = None, crs: objec
             numbers.append(table.numbers(key, expected, blanks=blanks, **limits))
     except InputError as error:
         cells = table.frame[[x, y]].to_numpy(dtype=object)
-        hint = _validate.degrees_hint(columns.floats(cells), plane=not blanks, names=(x, y))
+        hint = _validate.degrees_hint(columns.to_floats(cells), plane=not blanks, names=(x, y))
         raise InputError(f"{error}{hint}", error.rows) from error
     points = np.column_stack(numbers)
     points[np.isnan(points).any(axis=1)] = np.nan  # half a place is none
@@ -188,7 +188,7 @@ def without_geometry(
         ) from error
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # if one row is a Point, all rows must be
-    _check_geometry(geometry, columns.label(frame, argument), kinds, blanks)
+    _check_geometry(geometry, columns.table_name(frame, argument), kinds, blanks)
     geometry = in_degrees(geometry, crs)
     points, outlines = geometry.representative_point(), None  # unlike the centroid, inside any area
     if kinds != ("Point",):
@@ -212,11 +212,8 @@ def _check_geometry(geometry: Any, where: str, kinds: Sequence[str], blanks: boo
 
 
 def read_layer(file: Path | Upload) -> Any:
-    """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry.
-
-    An `Upload` cannot be a shapefile, which consists of several files.
-    """
-    if isinstance(file, Upload) and file.name.lower().endswith(".shp"):
+    """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry."""
+    if isinstance(file, Upload) and file.name.lower().endswith(".shp"):  # which consists of several files
         raise InputError(f"{file.name} is one of several files of a shapefile. Give its path, or save a GeoPackage.")
     opened = formats.open_with("geopandas", file, "a geographic file", "maps")
     with opened as (geopandas, content), warnings.catch_warnings():

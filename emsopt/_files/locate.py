@@ -42,20 +42,19 @@ def data_folder() -> Path | None:
 
 
 def find_local(relative: str) -> Path | None:
-    """Return the path of a data file on this machine, also found by its name alone; None if it is in no data folder."""
+    """Return the path of a data file, below a data folder or by its name directly in it; None if it is in none."""
     folders = (folder for where in (data_folder, package_file, cache_folder) if (folder := where()))
     paths = (folder / name for folder in folders for name in (relative, Path(relative).name))
     return next((path for path in paths if path.is_file()), None)
 
 
 def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
-    """Return the path of a data file below a data folder, or directly in it; download it from ``url`` if it is missing.
+    """Return the path of a data file, after downloading it from ``url`` if it is not on this machine.
 
-    Its ``checksum``, in hexadecimal, is a sha256 or as git computes it, and is needed with ``url``. Raise a
-    `DataUnavailableError` if the file is not on this machine and cannot be downloaded, or has the wrong checksum.
+    Its ``checksum``, in hexadecimal, is a sha256 or as git computes it, and is needed with ``url``.
     """
     source = f"Download {url} by other means" if url else "Obtain the file"
-    proof = f"; it has {_kind(checksum)} {checksum}" if checksum else ""
+    proof = f"; it has {_hash_name(checksum)} {checksum}" if checksum else ""
     advice = f"{source} and put it at {target} in EMSOPT_DATA (now {data_folder() or 'no folder'}){proof}."
 
     found = find_local(target)
@@ -83,7 +82,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     raise DataUnavailableError(f"{url} did not send the published file: {wrong}. It was not kept. {advice}")
 
 
-def _kind(checksum: str) -> str:
+def _hash_name(checksum: str) -> str:
     return "sha256" if len(checksum) == 64 else "git blob id"
 
 
@@ -91,4 +90,4 @@ def _mismatch(content: bytes, checksum: str) -> str:
     """Return a description of a wrong checksum, or an empty string if it is correct or not given."""
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content)  # as git hashes a file
     found = (hashlib.sha256(content) if len(checksum) == 64 else blob).hexdigest()
-    return f"its {_kind(checksum)} is {found}, but {checksum} was expected" if checksum not in ("", found) else ""
+    return f"its {_hash_name(checksum)} is {found}, but {checksum} was expected" if checksum not in ("", found) else ""

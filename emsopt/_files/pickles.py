@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors._types import PathLike
 
-NUMPY = {  # by name, because NumPy has moved these functions between modules
+NUMPY_OBJECTS = {  # by name, because NumPy has moved these functions between modules
     "_reconstruct": np.zeros(0).__reduce__()[0],
     "scalar": np.float64(0).__reduce__()[0],
     "ndarray": np.ndarray,
@@ -21,7 +21,7 @@ NUMPY = {  # by name, because NumPy has moved these functions between modules
 
 
 class _Record:
-    """Stand-in for an object of a pickle, which only stores the arguments and the state that the pickle has for it."""
+    """Replacement for an object of a pickle that only stores the arguments and state that the pickle has for it."""
 
     parts: list[Any]
 
@@ -41,7 +41,7 @@ class _Reader(pickle.Unpickler):
     """Unpickler with a `_Record` in place of every object that is neither a plain value nor an array."""
 
     def find_class(self, module: str, name: str) -> Any:
-        known = NUMPY.get(name) if module.split(".")[0] == "numpy" else None
+        known = NUMPY_OBJECTS.get(name) if module.split(".")[0] == "numpy" else None
         return type("_Record", (_Record,), {}) if known is None else known
 
 
@@ -56,7 +56,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
 
 
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
-    """Return all arrays contained in a value at any depth, by their ``id``, so that each occurs once."""
+    """Return all arrays in a value, at any depth, by their ``id``, so that each occurs once."""
     arrays: dict[int, NDArray[Any]] = {}
     visited: set[int] = set()
     left = [value]  # a loop instead of recursion, because models nest deeply

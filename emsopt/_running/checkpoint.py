@@ -1,13 +1,11 @@
 """Checkpoints of runs: a file with one line of JSON for the problem, then one per step.
 
-Resuming repeats the steps with the stored results, which restores the exact state at the interruption; the state itself
-is not stored.
+Resuming repeats the steps with the stored results, which restores the exact state at the interruption.
 
-**On another processor** linear algebra rounds differently, and a method may propose another step than the one on file.
-The step on file is then kept and passed to the method as if it had been proposed, and one `ResumeWarning` reports the
-first difference. The result differs from that of an uninterrupted run on one processor, but is equally valid. For the
-same reason the first line stores a weighted sum of the problem's numbers, compared within a tolerance, instead of a
-checksum.
+On another processor linear algebra rounds differently, and a method may propose another step than the one on file. The
+step on file is then passed to the method as if it had been proposed, and one `ResumeWarning` reports the first
+difference. For the same reason the first line stores a weighted sum of the problem's numbers, compared within a
+tolerance, instead of a checksum.
 """
 
 import json
@@ -25,13 +23,12 @@ from ..errors._validate import quote
 from .json_lines import JsonLines
 
 _FORMAT = 2
-RELATIVE_TOLERANCE = 1e-8
-"""Relative difference up to which two numbers count as equal, as processors round differently."""
+RELATIVE_TOLERANCE = 1e-8  # relative difference up to which two numbers count as equal, as processors round differently
 
 
 @dataclass(frozen=True)
-class Form:
-    """Format of the checkpoint files of one kind of runs.
+class CheckpointFormat:
+    """Format of the checkpoint files of one kind of runs, such as searches or bandits.
 
     ``kind`` is the first key of the first line, and ``step`` the word for a step, such as "evaluation", which is also
     the key of its number in a line. A line stores what the method proposed under the keys of ``asked``, and its result
@@ -47,15 +44,15 @@ class Form:
 
 
 class RunFile:
-    """The checkpoint of a run, with the steps stored in it; without a ``log``, nothing is stored.
+    """The checkpoint of a run, with the steps stored in it; if ``log`` is None, nothing is stored.
 
     ``about`` has values that identify the run, by name; without a "seed", that in the file is used, or a new one drawn.
     ``header`` is the first line of the file, and ``rows`` has the steps that it held when it was opened, by number.
-    ``differing`` has pairs of the values on file and of this run, by ``loose`` keys of the form. Raise if the file
-    belongs to another run, has another format, is damaged or cannot be written.
+    ``differing`` has, by ``loose`` keys of the format, (value on file, value of this run) if these differ. Raise if the
+    file belongs to another run, has another format, is damaged or cannot be written.
     """
 
-    def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:
+    def __init__(self, log: JsonLines | None, form: CheckpointFormat, about: dict[str, Any]) -> None:
         self.path, self.form, self.rows = log and log.path, form, dict[int, dict[str, Any]]()
         self._log, self._has_differed, self.differing = log, False, dict[str, tuple[Any, Any]]()
         if log is not None and log.lines:
@@ -69,7 +66,7 @@ class RunFile:
         self.seed: int = self.header["seed"]
 
     def _check(self, about: dict[str, Any]) -> None:
-        """Raise unless the first line matches ``about``, apart from the ``loose`` keys of the form."""
+        """Raise unless the first line of the file matches ``about``, apart from the ``loose`` keys of its format."""
         header = self.header
         if not is_index(header.get("seed")) or not is_index(header.get("batch", 1)):
             self.refuse(0)
@@ -90,7 +87,7 @@ class RunFile:
             )
 
     def _read(self, lines: list[dict[str, Any]]) -> None:
-        """Read the steps from the lines after the first; raise if one is damaged or out of order."""
+        """Store the steps in the lines after the first in ``rows``; raise if one is damaged or out of order."""
         step, batch = self.form.step, self.header.get("batch", 1)  # those of a batch are stored in any order
         checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for line, row in enumerate(lines, 1):
@@ -104,7 +101,7 @@ class RunFile:
         assert self._log is not None
         self._log.refuse(number + 1)
 
-    def compare(self, number: int, *asked: object) -> None:
+    def warn_if_different(self, number: int, *asked: object) -> None:
         """Warn, once per run, if stored step ``number`` differs from ``asked``, which the run proposes now."""
         before = [self.rows[number][name] for name in self.form.asked]
         # once: later steps differ as a consequence
@@ -144,23 +141,22 @@ def are_indices(values: object) -> bool:
 
 
 def run_seed(rng: Rng) -> int:
-    """Return the seed of a run: ``rng`` itself if it is a whole number, else one drawn from it, or afresh for None."""
+    """Return the seed of a run: ``rng`` itself if it is a whole number, else drawn from it (None: at random)."""
     if _validate.is_real(rng):
         return _validate.whole_number(rng, "rng", low=0)
     return int(_validate.generator(rng).integers(2**63))
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:
-    """Return the random generator of a run for one purpose, which is whole numbers, such as the number of a step."""
+    """Return a random generator that depends on a run's seed and on whole numbers for its use, such as a step's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
 def summary(*arrays: ArrayLike) -> dict[str, Any]:
-    """Return a short summary of arrays by which `RunFile` distinguishes them from others.
+    """Return a few numbers by which `RunFile` tells arrays from others: rounding errors hardly change them.
 
-    It holds the shapes; as ``scale`` the sum S of the absolute values of all numbers x_k; and as ``weighted`` 1 + Σ_k
-    w_k x_k / S, where w_k is the fractional part of k (√5 - 1) / 2 for k = 1, 2, ... (1 if S is 0). Other numbers or
-    another order change it clearly, rounding errors hardly.
+    They are the shapes; as ``scale`` the sum S of the absolute values of all numbers x_k; and as ``weighted`` 1 + Σ_k
+    w_k x_k / S, where w_k is the fractional part of k (√5 - 1) / 2 for k = 1, 2, ... (1 if S is 0).
     """
     numbers = np.concatenate([np.ravel(array).astype(float) for array in arrays])
     weights = np.modf(np.arange(1, len(numbers) + 1) * (math.sqrt(5) - 1) / 2)[0]
@@ -173,10 +169,7 @@ def summary(*arrays: ArrayLike) -> dict[str, Any]:
 
 
 def _equal_values(one: Any, other: Any) -> bool:
-    """Return whether two values from JSON are equal.
-
-    If ``one`` is a float, a relative difference of `RELATIVE_TOLERANCE` or an absolute one of 1e-12 is allowed.
-    """
+    """Return whether two values from JSON are equal, floats within `RELATIVE_TOLERANCE` or 1e-12."""
     if isinstance(one, float) and is_number(other):
         return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12)
     if type(one) is not type(other):  # as True == 1

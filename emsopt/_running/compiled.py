@@ -1,7 +1,7 @@
 """Choose the folder in which numba caches compiled code.
 
 Numba keeps it beside the package or in the user's cache, and fails where it can write neither, as in a container
-without a home. There it gets a folder of the user's own among the temporary files.
+without a home. There it gets a temporary folder that belongs to the user.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def choose_cache_folder() -> None:
-    """Set ``NUMBA_CACHE_DIR`` if numba could write to no folder by itself; it reads the variable when imported."""
+    """Set the variable ``NUMBA_CACHE_DIR``, before numba is imported, if numba could not write to its own folders."""
     package = Path(__file__).parents[1]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # as numba has it
     home = next(folder for folder in (cache, *cache.parents) if folder.exists())

@@ -1,7 +1,6 @@
 """An append-only file of JSON lines that survives interruptions at any moment and allows one writer at a time.
 
-The first line states the type of the file and is checked before the rest is read. An incomplete last line is removed
-when the file is opened again, and a line that does not fit on the disk is removed immediately.
+An incomplete last line is removed when the file is opened again, and a line that does not fit on the disk immediately.
 """
 
 import json
@@ -23,8 +22,7 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     """Open or create a file and lock it, so that no other run can write to it in the meantime.
 
     ``kind`` is the first key of the first line; ``noun`` is the word for the file in messages, such as "checkpoint",
-    and ``name`` the argument that gave the path. Raise if the file has another type, is damaged, is in use by another
-    run or cannot be written.
+    and ``name`` the argument that gave the path. Raise if the file is of another kind, damaged, locked or read-only.
     """
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
@@ -45,7 +43,7 @@ class JsonLines:
         self.lines = self._read(kind)
 
     def _read(self, kind: str) -> list[dict[str, Any]]:
-        """Return the lines of the file, and cut off an incomplete last line."""
+        """Return the complete lines of the file as dicts, and cut off an incomplete last line."""
         lines, end, size = list[dict[str, Any]](), 0, os.fstat(self._file.fileno()).st_size
         start = f'{{"{kind}"'.encode()
         with open(self.path, "rb") as file:
@@ -93,10 +91,7 @@ class JsonLines:
 
 
 def _lock_file(file: FileIO) -> bool:
-    """Lock the file until it is closed; return False if another run has locked it, else True.
-
-    On a disk without locks this is True too, and the file stays unlocked.
-    """
+    """Lock the file until it is closed, if the disk has locks; return False if another run has locked it, else True."""
     try:
         if sys.platform == "win32":
             import msvcrt

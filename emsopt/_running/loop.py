@@ -1,15 +1,7 @@
 """The loop of every run, with its clock, checkpoint, progress bar, callback and Ctrl-C.
 
-The caller proposes a step, evaluates it and learns from the result, until there is a reason to stop::
-
-    with loop(form, describe, options, steps=budget, ...) as steps:
-        for number in steps:
-            x = optimizer.ask()
-            value = objective(x) if steps.row is None else steps.row["value"]
-            steps.write(x=x.tolist(), value=value)  # on disk before anything is learned from it
-            optimizer.tell(x, value)
-            steps.finish((x, value), optimizer, f"best {value:g}")
-    history, message = steps.rows, steps.message
+For each number that `Steps` yields, the caller proposes a step, takes its result from `Steps.row` or computes it,
+stores it by `Steps.write` before anything is learned from it, and calls `Steps.finish`.
 """
 
 import time
@@ -21,21 +13,21 @@ import numpy as np
 
 from ..errors import InputError, _validate
 from ..errors._types import Callback, PathLike, Progress, Rng
-from .checkpoint import Form, RunFile, run_seed
+from .checkpoint import CheckpointFormat, RunFile, run_seed
 from .json_lines import JsonLines, json_lines
 
 
-class Show(Protocol):
+class ShowProgress(Protocol):
     """Function that shows the number of items done, a note beside the bar, and the total number of items."""
 
     def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 
 
-def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
-    """Return a context that yields a function which shows the progress of any long computation; see `Show`.
+def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[ShowProgress]:
+    """Return a context that shows progress by a bar if ``progress`` is True, or by calling it if it is a function.
 
-    A function given as ``progress`` is called with (done, total); True shows a bar, False or None nothing. ``total`` is
-    None if it is unknown; pass it to the yielded function only if it changes during the work.
+    It yields the function that updates them. ``total`` is the number of items, None if unknown, and ``unit`` the word
+    for one. Pass a total to the yielded function only if it changes during the work.
     """
     if progress is None or progress is False:
         return nullcontext(lambda done, note="", total=None: None)
@@ -47,7 +39,7 @@ def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractCont
 
 
 @contextmanager
-def _tqdm_bar(total: int | None, unit: str) -> Iterator[Show]:
+def _tqdm_bar(total: int | None, unit: str) -> Iterator[ShowProgress]:
     from tqdm import tqdm
 
     with tqdm(total=total, unit=unit, miniters=0) as shown:  # so that a new note is shown although nothing is done
@@ -78,12 +70,11 @@ class Steps:
     ``message`` is why the run ended: at a limit or by the callback (``ended``), or by Ctrl-C (``interrupted``).
     """
 
-    def __init__(
-        self, file: RunFile, most: int | None, show: Show, callback: Callback | None, time_limit: float, message: str
-    ) -> None:
+    def __init__(self, options: RunOptions, file: RunFile, most: int | None, show: ShowProgress, message: str) -> None:
         self.file, self.message = file, message
         self.number, self.seconds, self.rows = 0, 0.0, list[tuple[Any, ...]]()
-        self._most, self._show, self._callback, self._time_limit = most, show, callback, time_limit
+        self._most, self._show, self._callback = most, show, options.callback
+        self._time_limit = np.inf if options.time_limit is None else options.time_limit
         self._start, self.ended, self.interrupted = time.perf_counter(), False, False
         self._new = dict[int, float]()  # results of a batch are stored before their turn: their seconds, by step
 
@@ -114,21 +105,20 @@ class Steps:
 
     def time_is_up(self) -> bool:
         """Return whether the time limit is reached; if so, the run ends."""
-        time_is_up = time.perf_counter() - self._start >= self._time_limit
-        if time_is_up:
+        if time.perf_counter() - self._start >= self._time_limit:
             self._end(f"time limit of {self._time_limit:g} s reached")
-        return time_is_up
+            return True
+        return False
 
     def _end(self, message: str) -> None:
         if not self.ended:
             self.message, self.ended = message, True
 
     def finish(self, row: tuple[Any, ...], argument: object, note: str, *, done: int | None = None) -> None:
-        """Add a row to the history, show progress, and end the run if there is a reason to stop.
+        """Add a row to the history, show progress, and end the run at the time limit or if the callback asks for it.
 
         ``row`` has the entries of ``rows`` between the number of the step and the seconds, ``argument`` is passed to
-        the user's callback, and ``note`` and ``done`` (default: the number of the step) are for the progress bar. The
-        run ends if the callback returns a true value or raises StopIteration.
+        the user's callback, and ``note`` and ``done`` (default: the number of the step) are for the progress bar.
         """
         self.rows.append((self.number, *row, self.seconds))
         self._show(self.number if done is None else done, note)
@@ -144,7 +134,7 @@ class Steps:
 
 @contextmanager
 def loop(
-    form: Form,
+    form: CheckpointFormat,
     describe: Callable[[], dict[str, Any]],
     options: RunOptions,
     *,
@@ -161,14 +151,15 @@ def loop(
     """
     if options.callback is not None and not callable(options.callback):
         raise InputError(f"`callback` must be a function of one argument; got {options.callback!r}.")
-    limit = np.inf if options.time_limit is None else _validate.positive_number(options.time_limit, "time_limit", "s")
+    if options.time_limit is not None:
+        _validate.positive_number(options.time_limit, "time_limit", "s")
     seed = {} if options.rng is None else {"seed": run_seed(options.rng)}  # without one, the seed on file is taken
     about, noun = {}, "checkpoint"  # also the name of the argument
     stored: AbstractContextManager[JsonLines | None] = nullcontext()
     if options.checkpoint is not None:
         about, stored = describe(), json_lines(options.checkpoint, form.kind, noun, noun)
     with stored as log, bar(options.progress, total or steps or 1, unit or form.step) as show:
-        run = Steps(RunFile(log, form, about | seed), steps, show, options.callback, limit, message)
+        run = Steps(options, RunFile(log, form, about | seed), steps, show, message)
         try:
             yield run
         except KeyboardInterrupt:

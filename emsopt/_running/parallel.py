@@ -26,12 +26,13 @@ def cores() -> int:
 def map_unordered(function: Callable[[Any], Any], items: Iterable[Any], **options: Any) -> Generator[Any, None, None]:
     """Yield ``function(item)`` of each item through joblib, in order of completion.
 
-    An item is taken from ``items`` only when a worker is free for it. ``options`` are those of `joblib.Parallel`; the
-    backend is the one that `joblib.parallel_config` sets. Closing the iterator cancels calls that are not finished.
+    An item is taken from ``items`` only when a worker is free for it, and ``options`` are those of
+    `joblib.parallel_config`. Closing the generator cancels calls that are not finished.
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
 
-    work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", **options)
+    with parallel_config(**options):
+        work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
     results = work(delayed(function)(item) for item in items)
     try:
         for result in results:  # noqa: UP028 - `yield from` would close them itself, with the warning
@@ -45,7 +46,7 @@ def map_unordered(function: Callable[[Any], Any], items: Iterable[Any], **option
 def submit(
     executor: concurrent.futures.Executor, function: Callable[[Any], Any], items: Iterable[Any]
 ) -> Generator[Any, None, None]:
-    """Yield ``function(item)`` of each item, in order of completion; closing the iterator cancels calls not begun."""
+    """Yield ``function(item)`` of each item, in order of completion; closing the generator cancels calls not begun."""
     futures = [executor.submit(function, item) for item in items]
     try:
         for future in concurrent.futures.as_completed(futures):
@@ -56,10 +57,9 @@ def submit(
 
 
 def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:
-    """Return a function like `map` for what the user gives as ``workers``; its results may come in any order.
+    """Return the user's function, or one like `map` that uses ``workers`` processes (-1: one per core), in any order.
 
-    One worker takes an item only when its result is asked for. A function of the user gets all items at once, in a
-    list.
+    One worker takes an item only when its result is needed. The user's function gets all items at once, in a list.
     """
     if callable(workers):
         return lambda function, items: workers(function, list(items))
@@ -68,11 +68,11 @@ def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], 
 
 
 class _OneThread:
-    """A context in which linear algebra uses one thread, everywhere in the process.
+    """Context in which linear algebra uses one thread, everywhere in the process.
 
-    Matrices of a hundred rows gain nothing from more threads, and threads that wait for a busy core can take many times
-    as long as the work itself. Rounding, and with it the course of an optimizer, would also depend on the number of
-    cores. Of several threads inside the context, the first to enter sets the limit, and the last to leave lifts it.
+    Small matrices gain nothing from more threads, and waiting for a busy core can take many times as long as the work.
+    Rounding, and with it the course of an optimizer, would also depend on the number of cores. Of several threads
+    inside the context, the first to enter sets the limit, and the last to leave lifts it.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class _OneThread:
                 self._release()
 
     def _release(self) -> None:
-        """Let any thread set the next limit: OpenBLAS obeys only the thread that set the last one, until released."""
+        """Allow any thread to set the next limit: otherwise OpenBLAS obeys only the thread that set the last one."""
         for library in self._libraries.lib_controllers:
             getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
 
@@ -112,10 +112,10 @@ one_thread = _OneThread()
 def map_rows(
     function: Callable[[IntArray], ArrayLike], rows: ArrayLike, workers: int | None = None, progress: Progress = False
 ) -> FloatArray:
-    """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
+    """Apply ``function`` to chunks of n ``rows`` and return its values in order, shape (n,).
 
-    ``function`` takes an array of some of the rows, shape (K, ...), and returns one value for each. Threads, by default
-    as many as cores are available, run in parallel because the kernels release the interpreter lock.
+    ``function`` takes an array of some rows, shape (K, ...), and returns one number for each. ``workers`` threads, by
+    default one per core, run in parallel because the kernels release the interpreter lock.
     """
     rows = np.asarray(rows)
     workers = cores() if workers is None else _validate.whole_number(workers, "workers")

@@ -35,7 +35,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, stream, summary
+from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, run_seed, stream, summary
 from .._running.loop import RunOptions, Steps, loop
 from ..errors import InputError, NoWayError, _validate
 from ..errors._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
@@ -63,7 +63,7 @@ POLICIES |= {"gp-ts-joint": ("gp", Thompson(joint=True))}
 
 COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
 COLUMNS += ["excess_energy", "cumulative_excess_energy", "seconds"]
-_FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
+_FORM = CheckpointFormat("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
 
 
 class Navigation:
@@ -352,7 +352,7 @@ def _stored_round(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
             "Resume with the same `closed`, or use another checkpoint file."
         )
-    steps.file.compare(steps.number, picks.tolist())  # only warns, as rounding errors can change a choice
+    steps.file.warn_if_different(steps.number, picks.tolist())  # only warns, as rounding errors can change a choice
     return chosen, values
 
 

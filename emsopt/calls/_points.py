@@ -26,7 +26,7 @@ import pandas as pd
 
 from .._files import columns, geography
 from .._files import formats as _formats
-from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
+from .._files.columns import CRS, FILE, FOUND, Table, are_blank, list_columns, positions_of, table_name, texts
 from ..errors import InputError, Message
 from ..errors._types import BoolArray, FloatArray, PathLike
 from ..errors._validate import existing_file, quote, unwrap
@@ -139,7 +139,7 @@ def _from_frame(
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
     if len(frame) > 0:
-        head = frame.head(_formats.SAMPLE)
+        head = frame.head(_formats.SAMPLE_ROWS)
         names = list(map(str, frame.columns))
         choose(names, {name: head.iloc[:, k].tolist() for k, name in enumerate(names)})
     return frame, crs
@@ -161,7 +161,7 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
     degrees = geography.degrees(table, names[0], names[1], crs)
-    if scale != 1 or geography.projected(crs):
+    if scale != 1 or geography.is_projected(crs):
         degrees[~degrees.any(axis=1)] = np.nan  # programs write 0, 0 for unknown places
     south = degrees[:, 1] < SOUTHERNMOST
     if south.sum() > (~south & ~np.isnan(degrees[:, 1])).sum():
@@ -183,7 +183,9 @@ def project(places: FloatArray, middle: FloatArray | tuple[float, float]) -> Flo
 def read_text(table: Table, key: str) -> pd.Series[Any]:
     """Return a column as text, with None for blank cells."""
     cells = table.frame[key].tolist()
-    filled = [None if empty else columns.text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
+    filled = [
+        None if empty else columns.text(cell).strip() for cell, empty in zip(cells, are_blank(cells), strict=True)
+    ]
     return pd.Series(filled, dtype=object)
 
 
@@ -209,7 +211,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     crs = systems[0] if crs is None and systems else crs
     points, pairs = found[["x", "y"]].to_numpy(float), found["pair"].to_numpy(bool)
     first = points[pairs, 0]
-    x_first = X_FIRST.search(name) or geography.projected(crs)
+    x_first = X_FIRST.search(name) or geography.is_projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
         points[pairs] = points[pairs, ::-1]
     return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs
@@ -266,9 +268,9 @@ def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: ob
         own = {key: cell for key, cell in properties.items() if key.strip().lower() not in ("lon", "lat")}
         rows.append(own | dict(zip(("lon", "lat"), at or (None, None), strict=False)))
     frame = pd.DataFrame(rows, dtype=object)
-    names, head = list(frame.columns), frame.head(_formats.SAMPLE)
+    names, head = list(frame.columns), frame.head(_formats.SAMPLE_ROWS)
     chosen = choose(names, {name: head[name].tolist() for name in names})
-    frame = frame.iloc[:, places_of(names, [*chosen, "lon", "lat"])]
+    frame = frame.iloc[:, positions_of(names, [*chosen, "lon", "lat"])]
     frame.attrs.update({FILE: file.name, FOUND: list_columns(names)})
     return frame
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .._files.columns import COMMA, blank, list_columns, texts
+from .._files.columns import DECIMAL_COMMA, are_blank, list_columns, texts
 from ..errors import Argument, InputError, Message
 from ..errors._types import FloatArray
 from ..errors._validate import quote
@@ -131,7 +131,7 @@ class _ColumnChooser:
     def _fits(self, form: Callable[[str], object], name: str) -> bool:
         """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""
         cells = list(self.cells[name])
-        filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
+        filled = [text for text, empty in zip(texts(cells), are_blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form(text) is not None for text in filled) >= LEAST_SHARE * len(filled)
 
     def unused_times(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from .._files.columns import others
+from .._files.columns import more_text
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ..errors._validate import quote
@@ -180,8 +180,8 @@ def check_time_outliers(times: Times, rows: IntArray, where: str) -> None:
     if far.any() and far.sum() <= max(1, len(times) // 100):
         k = int(np.argmax(far))
         raise InputError(
-            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{others(far)} is far from the others, which span "
-            f"{str(first)[:10]} to {str(last)[:10]}, and would make all rates far too low. Correct or remove it.",
+            f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{more_text(far)} is far from the others, which "
+            f"span {str(first)[:10]} to {str(last)[:10]}, and would make all rates far too low. Correct or remove it.",
             np.isin(np.arange(rows.max()) + 1, rows[far]),
         )
 
@@ -297,7 +297,7 @@ def _refuse_cells(where: str, written: Sequence[str | None], bad: BoolArray, wan
     """Raise if the mask ``bad``, (K,), marks cells; the error names the first, what is ``wanted``, and ``advice``."""
     if bad.any():
         k = int(np.argmax(bad))
-        got = f"{quote(written[k] or '', most=80)}{others(bad)}"
+        got = f"{quote(written[k] or '', most=80)}{more_text(bad)}"
         raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 

@@ -360,7 +360,7 @@ def _city_model(
     weights = (evaluation.dispatch_fractions * evaluation.demand_shares).ravel()
     pairs = rng.choice(weights.size, N_SAMPLES, p=weights / weights.sum())
     unit, atom = np.unravel_index(pairs, evaluation.dispatch_fractions.shape)
-    law = ResponseLaw.of(city.turnout_times, city.travel_times, city.turnout_cv, city.travel_cv).at(sites)
+    law = ResponseLaw.of(city.turnout_times, city.travel_times, city.turnout_cv, city.travel_cv).at_sites(sites)
     return demand.locations, evaluation, law.sample(unit, atom, rng.standard_normal((2, N_SAMPLES)))
 
 

@@ -50,7 +50,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .._files.columns import HEADER, blank
+from .._files.columns import HEADER, are_blank
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from ..errors._validate import quote
@@ -376,14 +376,14 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     """Return the log in a table, as `_read_rows`; raise if a cell cannot be read."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
-        np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
+        np.logical_or.reduce([are_blank(table.frame[key[role]].tolist()) for role in roles if role in key])
         for roles in (("time", "date"), ("lon", "lat", "place"))
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
         table = _points.blank_rows(table, empty)
     for role in {"service_min", "units_sent"} & key.keys():
-        table = table.with_points(key[role])
+        table = table.with_decimal_points(key[role])
     places = _points.read_places(table, key)
     times, details, read_as = _read_details(table, key, *clock)
     no_time |= np.isnat(times) & ~no_place
@@ -471,7 +471,7 @@ def read_stations(
             table = table.with_points(key[role])
         points = _points.read_places(table, key)
         frame = table.frame.rename(columns={name: role for role, name in key.items()})
-        filled = np.array([not blank(row).all() for row in frame[list(key)].to_numpy(dtype=object)])
+        filled = np.array([not are_blank(row).all() for row in frame[list(key)].to_numpy(dtype=object)])
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")

@@ -12,11 +12,9 @@ name                   symbol  shape       meaning
 ``turnout_cv``                 or (N,)     standard deviation of the turnout time over its mean τ_i
 =====================  ======  ==========  =====================================================
 
-An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
-
-``travel_cv`` and ``turnout_cv`` are single numbers if they are the same everywhere. If they are above 0, travel and
-turnout times are lognormal (`emsopt.city.travel`). This affects late fractions and percentiles, but not mean responses,
-dispatch (by mean response) or service times.
+An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait. Variations are
+single numbers if they are the same everywhere. They affect late fractions and percentiles, but not mean responses,
+dispatch or service times (`emsopt.city.travel`).
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ from ..errors._types import ArrayLike, FloatArray, IntArray
 from . import tables, travel
 
 HOURS_A_YEAR = 8766.0  # of 365.25 days
-LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
+MOST_MINUTES = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
 LEAST_ERLANGS, MOST_ERLANGS = 1e-9, 1e9
@@ -75,7 +73,7 @@ class City:
         Coefficient of variation (standard deviation over mean) of the travel times, 0 to 3; they are lognormal. With
         the default, 0, every drive takes the mean time, and late fractions and percentiles are too optimistic.
     turnout_cv : array_like, shape (N,), or float
-        Coefficient of variation of the turnout times, likewise.
+        The same for the turnout times.
     atom_names, site_names : sequence of str, optional
         Distinct names.
     atom_locations, site_locations : array_like, shape (M, 2) and (N, 2), optional
@@ -83,7 +81,7 @@ class City:
     atom_shapes : sequence of dict, length M, optional
         GeoJSON Polygon or MultiPolygon of each atom, for maps.
     geographic : bool
-        Whether locations are longitude and latitude.
+        Whether locations are in degrees.
     name, notes : str
         Title, and notes on the data for readers of the results.
 
@@ -135,15 +133,15 @@ class City:
 
     def __post_init__(self) -> None:
         checked = vars(self)  # attributes of a frozen dataclass cannot be assigned
-        travel_times = _minutes(self.travel_times, "travel_times", (None, None))
+        travel_times = _checked_minutes(self.travel_times, "travel_times", (None, None))
         n_sites, n_atoms = shape = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
             wanted = f"`travel_times` must have {len(rates)} columns (atoms), one per entry of `arrival_rates`"
             raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
-        turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
-        service = _minutes(self.service_times, "service_times", shape, strictly=True)
+        turnout = _checked_minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
+        service = _checked_minutes(self.service_times, "service_times", shape, strictly=True)
         _check_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
         checked["travel_cv"] = _variation_coefficients(self.travel_cv, "travel_cv", shape)
@@ -163,8 +161,8 @@ class City:
             checked["atom_shapes"] = shapes
             for k, outline in enumerate(shapes):
                 check_shape(outline, f"`atom_shapes`, number {k}", geographic=self.geographic)
-        checked["name"] = _validate.visible(self.name, "`name`")
-        checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
+        checked["name"] = _validate.visible_text(self.name, "`name`")
+        checked["notes"] = _validate.visible_text(self.notes, "`notes`", allowed="\n\r\t")
         _check_unit(travel_times, self._unwrap_longitudes())  # last, as it needs the checked locations
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -172,10 +170,7 @@ class City:
         vars(self).update({key: _freeze(v) if isinstance(v, np.ndarray) else v for key, v in state.items()})
 
     def _unwrap_longitudes(self) -> FloatArray | None:
-        """Unwrap longitudes at the date line; return the distances (km) between sites and atoms, (N, M).
-
-        Return None if locations are missing or on a plane.
-        """
+        """Unwrap longitudes at the date line; return distances (km), (N, M), or None without degrees of both kinds."""
         if not self.geographic or self.atom_locations is None or self.site_locations is None:
             return None
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
@@ -229,17 +224,10 @@ class City:
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
-    def service_ratio(self) -> float:
-        """Ratio of the longest mean service time of a site to the shortest; atoms are weighted by demand shares."""
-        minutes = self.service_times @ self.demand_shares
-        return float(minutes.max() / minutes.min())
-
-    @cached_property
     def preferred_order(self) -> IntArray:
-        """Site indices in order of preference, the most preferred first, for each atom; shape (M, N).
+        """Site indices by ``preference`` or, without it, by response time, the most preferred first, shape (M, N).
 
-        The order is that of ``preference`` or, without it, of response time. Ties go to the lower index, except that
-        interchangeable sites come together, at the place of the first of them.
+        Ties go to the lower index, except that interchangeable sites come together, at the place of the first of them.
         """
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
@@ -247,17 +235,16 @@ class City:
 
     @cached_property
     def preference_ranks(self) -> NDArray[np.unsignedinteger]:
-        """Rank of each site for each atom, 0 for the most preferred, shape (N, M): the inverse of `preferred_order`."""
+        """Rank of each site for each atom, 0 for the most preferred, shape (N, M), from `preferred_order`."""
         ranks = np.empty((self.n_sites, self.n_atoms), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
         np.put_along_axis(ranks, self.preferred_order.T, np.arange(self.n_sites, dtype=ranks.dtype)[:, None], axis=0)
         return cast("NDArray[np.unsignedinteger]", _freeze(ranks))
 
     @cached_property
     def twin_groups(self) -> IntArray:
-        """Index of the twin group (group of interchangeable sites) of each site, shape (N,).
+        """Index of the twin group of each site, shape (N,): sites with equal times, variations and preferences.
 
-        Sites are interchangeable if all their times, variations and preferences are equal: typically one station that
-        is listed once for each unit that it can hold.
+        Typically they are one station that is listed once for each unit that it can hold.
         """
         parts = [self.travel_times, self.turnout_times[:, None], self.service_times]
         law = self.response_law
@@ -268,10 +255,7 @@ class City:
         return _freeze(np.array([rows.setdefault(key, len(rows)) for key in keys]))
 
     def offered_load(self, units: int) -> float:
-        """Return the offered load per unit, ρ = λ / (p μ), for a fleet of p = ``units``.
-
-        λ is ``total_rate`` in calls per minute, and 1/μ is `mean_service_time`.
-        """
+        """Return the offered load per unit, ρ = λ / (p μ), of p = ``units``, with 1/μ the `mean_service_time`."""
         return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
 
     from_frames: ClassVar[classmethod[City, ..., City]] = classmethod(tables.from_frames)
@@ -314,7 +298,7 @@ class City:
         return city
 
     def with_offered_load(self, rho: float, units: int) -> City:
-        """Return the city with arrival rates scaled so that `offered_load` is ``rho`` for this number of units."""
+        """Return the city with all arrival rates scaled alike so that ``offered_load(units)`` is ``rho``."""
         return self.scaled(_validate.positive_number(rho, "rho") / self.offered_load(units))
 
     def sites_named(self, names: Iterable[str]) -> IntArray:
@@ -343,10 +327,15 @@ def _freeze(array: Any) -> Any:
     return array
 
 
-def _minutes(
-    values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
+def _checked_minutes(
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int | None, ...],
+    most: float = MOST_MINUTES,
+    *,
+    strictly: bool = False,
 ) -> FloatArray:
-    """Return times as an array of ``shape``, from a number, one per site, or all; raise unless 0 to ``most`` min."""
+    """Return times (min) as an array of ``shape``; a number or one per site is repeated. Raise if above ``most``."""
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -358,7 +347,7 @@ def _minutes(
 
 
 def _check_work(rates: FloatArray, service: FloatArray) -> None:
-    """Raise if all rates are zero, or if rates (calls/h) or service times (min) appear to be in another unit."""
+    """Raise if all rates are zero, or rates (calls/h) or service times (min) appear to be in another unit."""
     if not rates.any():
         raise InputError("`arrival_rates` are all zero; at least one must be positive.")
     if service.max() < 0.5:
@@ -372,7 +361,7 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
 
 
 def _variation_coefficients(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
-    """Return coefficients of variation: a number if all are equal, else an array of ``shape``; raise unless 0 to 3."""
+    """Return coefficients of variation, as a number if all are equal, else of ``shape``; raise unless from 0 to 3."""
     if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
         return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)
@@ -394,7 +383,7 @@ def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
 
 
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
-    """Raise if travel times (min) appear to be in another unit, by the distances (km) or else by their median."""
+    """Raise if travel times (min) appear to be in another unit, judged by distances (km) or else by their median."""
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0  # a speed that passes, unless something speaks against it
     if distant.any() and km is not None:

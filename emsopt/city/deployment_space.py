@@ -1,7 +1,7 @@
 """Deployments: the sites at which p units wait, and the set of allowed deployments.
 
 A deployment is an array of p site indices. An index that occurs twice means two units at that site. Units at the same
-site are interchangeable, and so are sites with equal times and preferences, a twin group (`City.twin_groups`).
+site or at sites of one twin group (`City.twin_groups`) are interchangeable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_UNITS = 2_000  # per fleet, because results hold a matrix of units by units
 
 
 def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
-    """Return sites, given by index or name, as indices, shape (p,); raise if one is invalid or there is none."""
+    """Return sites, given by index or name, as indices, shape (p,); raise if one is invalid or p is 0."""
     array = _indices(city, sites, name)
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"`{name}` must be a flat sequence of at least one site index; got shape {array.shape}.")
@@ -29,7 +29,7 @@ def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
 
 
 def check_deployments(city: City, deployments: Any) -> IntArray:
-    """Return deployments, given by index or name, as site indices, (K, p); raise if one is invalid or there is none."""
+    """Return deployments, given by index or name, as site indices, (K, p); raise if one is invalid, or K or p is 0."""
     array = _indices(city, deployments, "deployments")
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"`deployments` must hold one row per deployment, shape (K, p); got shape {array.shape}.")
@@ -46,7 +46,8 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
     if np.ma.isMaskedArray(values):  # whose mask `asarray` ignores
         raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
-    if _are_texts(array):
+    # U, O and T (texts of variable length) are numpy's kinds of text
+    if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
         raise InputError(f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of the mask.")
@@ -58,12 +59,6 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
     if array.ndim and array.shape[-1] > MOST_UNITS:
         raise InputError(f"`{name}` must have at most {MOST_UNITS:,} units; got {array.shape[-1]:,}.")
     return array.astype(np.int64)
-
-
-def _are_texts(array: np.ndarray[Any, Any]) -> bool:
-    """Return whether an array holds texts only, and at least one."""
-    kinds = "UOT"  # T is that of numpy's texts of variable length
-    return array.dtype.kind in kinds and array.size > 0 and all(isinstance(value, str) for value in array.flat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +87,7 @@ class DeploymentSpace:
 
     Notes
     -----
-    Deployments that differ only in the choice among interchangeable sites (twins) count as one, listed with the lowest
-    indices.
+    Deployments that differ only in the choice among twin sites count as one, listed with the lowest indices.
 
     Examples
     --------
@@ -102,7 +96,7 @@ class DeploymentSpace:
     >>> space = eo.DeploymentSpace(city, 3, pinned=[0], closed=[4, 5])
     >>> space
     <DeploymentSpace of 'grid city, plane': units=3, pinned=(0,), closed=(4, 5), 3 deployments>
-    >>> eo.evaluators.evaluate_all(city.scaled(2), space, "approximate").sites.tolist()
+    >>> space.listing().tolist()
     [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
 
@@ -122,7 +116,7 @@ class DeploymentSpace:
             each = units if self.colocation else 1
         else:
             each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
-        pinned, closed = self._sites_in(self.pinned, "pinned"), self._sites_in(self.closed, "closed")
+        pinned, closed = self._checked_sites(self.pinned, "pinned"), self._checked_sites(self.closed, "closed")
         names = self.city.site_names
         if both := set(pinned.tolist()) & set(closed.tolist()):
             raise InputError(f"site {names[min(both)]!r} is both pinned and closed.")
@@ -148,7 +142,7 @@ class DeploymentSpace:
         fewer = "Use fewer units, close fewer sites," if len(closed) else "Use fewer units"
         return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
-    def _sites_in(self, sites: Any, name: str) -> IntArray:
+    def _checked_sites(self, sites: Any, name: str) -> IntArray:
         """Return the sites passed as argument ``name`` as indices, shape (k,), with k >= 0."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
@@ -157,7 +151,7 @@ class DeploymentSpace:
 
     @classmethod
     def of(cls, city: City, units: int | DeploymentSpace, *, colocation: bool = False) -> DeploymentSpace:
-        """Return a space for ``city`` from a fleet size, or from a space, whose rules are kept."""
+        """Return the space of a fleet size in ``city``, or a given space with its rules applied to ``city``."""
         if not isinstance(units, DeploymentSpace):
             return cls(city, units, colocation=colocation)
         if check_city(city) is units.city:
@@ -170,7 +164,7 @@ class DeploymentSpace:
 
     @cached_property
     def _slots_by_group(self) -> list[IntArray]:
-        """Site indices of each twin group, each repeated once per unit that the site may hold."""
+        """For each twin group its site indices, each repeated once per unit that the site may hold."""
         order = np.argsort(self.city.twin_groups, kind="stable")
         return np.split(np.repeat(order, self.site_capacities[order]), np.cumsum(self.capacities)[:-1])
 
@@ -230,13 +224,13 @@ class DeploymentSpace:
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._slots_by_group, counts, strict=True)]))
 
     def fill(self, sites: IntArray) -> IntArray:
-        """Return an allowed deployment, (p,), with units at ``sites`` and the rest at the first sites with room."""
+        """Return an allowed deployment, (p,), with units at ``sites`` and further ones at the first sites with room."""
         room = self.site_capacities - np.bincount(sites, minlength=self.city.n_sites)
         places = np.repeat(np.arange(self.city.n_sites), room)
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
 
     def presented(self, sites: IntArray) -> IntArray:
-        """Return the deployment itself; spaces of other problems return points in the user's units."""
+        """Return the deployment itself: unlike points of other spaces, it needs no conversion to the user's units."""
         return sites
 
     def shown(self, sites: IntArray) -> str:
@@ -277,8 +271,7 @@ class DeploymentSpace:
     def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
         """Return one random allowed deployment, shape (p,), or ``size`` of them, shape (size, p).
 
-        Pinned units stay; the others are drawn uniformly without replacement from the free places, of which a site has
-        one for each unit that it may still hold.
+        Units that are not pinned are drawn uniformly without replacement from the free places at all sites.
         """
         generator = _validate.generator(rng)
         if size is not None:
@@ -287,18 +280,15 @@ class DeploymentSpace:
         drawn = generator.choice(places, self.units - len(self.pinned), replace=False)
         return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
-    def swaps(self, counts: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the twin groups that can give a unit, shape (g,), and those that can take one, shape (t,).
-
-        ``counts``, shape (G,), are the units in each twin group. A group may be among both.
-        """
+    def swappable_groups(self, counts: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the twin groups that can give a unit, (g,), and that can take one, (t,), from their units, (G,)."""
         return np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
 
     def neighbours(self, sites: ArrayLike) -> IntArray:
         """Return all allowed deployments that differ from ``sites`` by one relocated unit, shape (k, p)."""
         row = self.canonical(sites)
         counts = self.group_counts(row)
-        gives, takes = self.swaps(counts)
+        gives, takes = self.swappable_groups(counts)
         slots, free = np.concatenate(self._slots_by_group), np.cumsum(self.capacities) - self.capacities + counts
         near = np.empty((len(gives), len(takes), self.units), np.int64)
         near[..., 0] = slots[free[takes]]

@@ -1,7 +1,6 @@
 """Build cities from tables, and save and load them as folders of plain files.
 
-`City.from_frames` takes tables; `City.load` reads the same content from files that a spreadsheet or an editor
-can write:
+`City.from_frames` takes tables; `City.load` reads the same content from files that a spreadsheet can write:
 
 =====================  =========================================================================================
 ``city.json``          ``{"name": ..., "notes": ..., "geographic": true}``; all entries are optional. With
@@ -16,8 +15,7 @@ can write:
 ``atoms.geojson``      one Polygon or MultiPolygon per atom, named by its property ``atom``
 =====================  =========================================================================================
 
-``x, y`` (kilometres on a plane) may replace ``lon, lat`` (degrees). Saving and loading a city preserves every
-number exactly.
+``x, y`` (kilometres on a plane) may replace ``lon, lat`` (degrees). Saving and loading preserve every number exactly.
 """
 
 from __future__ import annotations
@@ -26,12 +24,12 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from .._files import atomic, formats, geography
-from .._files.columns import LATITUDE, LONGITUDE, Table, matrix
+from .._files.columns import LATITUDE, LONGITUDE, Table, read_matrix
 from .._files.formats import Upload
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, PathLike
@@ -46,23 +44,12 @@ C = TypeVar("C")  # stands for `City`, which cannot be imported here because it 
 FORMAT_VERSION = 1
 WIDEST_PLANE_KM = 2000  # coordinates that span more than this are taken for metres
 
-CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
-TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
-TRAVEL_CV_FILE, SHAPES = "travel_cv.csv", "atoms.geojson"
-FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV_FILE, SHAPES)
+CITY_FILE, ATOMS_FILE, SITES_FILE = "city.json", "atoms.csv", "sites.csv"
+TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE = "travel_times.csv", "service_times.csv", "preference.csv"
+TRAVEL_CV_FILE, SHAPES_FILE = "travel_cv.csv", "atoms.geojson"
+FILES = (CITY_FILE, ATOMS_FILE, SITES_FILE, TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE, SHAPES_FILE)
 CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "notes": str, "geographic": bool}
 CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
-
-
-class Roads(Protocol):
-    """Interface of a `RoadNetwork`. The class imports `emsopt.city` and therefore cannot be imported here."""
-
-    @property
-    def geographic(self) -> bool:
-        """Whether points are longitude and latitude, not metres."""
-
-    def travel_times(self, origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
-        """Return the minutes between all pairs of points, shape (N, M); infinite where no legal way exists."""
 
 
 def from_frames(
@@ -72,7 +59,7 @@ def from_frames(
     *,
     travel_times: pd.DataFrame | ArrayLike | None = None,
     speed_kmh: float | None = None,
-    roads: Roads | None = None,
+    roads: Any = None,
     detour: float = 1.3,
     turnout_times: ArrayLike | None = None,
     service_times: pd.DataFrame | ArrayLike | None = None,
@@ -84,9 +71,8 @@ def from_frames(
 ) -> C:
     """Build a city from a table of demand and a table of sites.
 
-    Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of a
-    GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (kilometres on a plane). They are needed for
-    a speed or roads, and for maps.
+    Column names are case-insensitive; columns not listed here are ignored. Locations, needed for a speed, roads and
+    maps, are the geometry of a GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (km on a plane).
 
     Parameters
     ----------
@@ -94,8 +80,7 @@ def from_frames(
         ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour.
         Polygons become the shapes of the atoms; the location of each is a point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
-        ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
-        these times are passed as arguments.
+        ``name`` or ``site``, likewise; ``turnout_min`` and ``service_min``, unless these are passed as arguments.
     travel_times : DataFrame or array_like of shape (N, M), optional
         Minutes. A DataFrame has site names as index and atom names as columns, in any order, or a row per pair with
         columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables.
@@ -151,7 +136,7 @@ def from_frames(
 
 
 class _Values(NamedTuple):
-    """The tables of sites and of atoms, with methods that take values from an argument or a column."""
+    """The tables of sites and atoms, with methods that read values given as an argument or a column."""
 
     sites: Table
     atoms: Table
@@ -159,7 +144,7 @@ class _Values(NamedTuple):
     def by_pair(self, values: Any, argument: str, expected: str, **limits: Any) -> Any:
         """Return values by site and atom; a DataFrame is reordered to the tables by its labels."""
         if hasattr(values, "columns"):
-            return matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
+            return read_matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
         return values
 
     def by_site(self, values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
@@ -167,7 +152,7 @@ class _Values(NamedTuple):
         given = values is not None
         if given == (column in self.sites.frame):
             got = "both" if given else "neither"
-            raise self.sites.missing(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
+            raise self.sites.missing_error(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else self.sites.numbers(column, expected, **limits)
 
     def variation(self, values: Any, column: str) -> Any:
@@ -175,7 +160,7 @@ class _Values(NamedTuple):
         if column not in self.sites.frame:
             return 0.0 if values is None else self.by_pair(values, column, "a coefficient of variation", low=0)
         if values is not None:
-            raise self.sites.missing(f"either a column {column!r} or `{column}`; got both")
+            raise self.sites.missing_error(f"either a column {column!r} or `{column}`; got both")
         return self.sites.numbers(column, "a coefficient of variation", low=0)
 
 
@@ -183,19 +168,19 @@ class _Places(NamedTuple):
     """A table of atoms or sites, with the locations of its rows."""
 
     table: Table
-    points: FloatArray | None  # None without coordinates, which only computed times and maps need
+    points: FloatArray | None  # None without coordinates
     geographic: bool  # whether points are longitude and latitude instead of x and y
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
-    def located(self) -> FloatArray:
+    def locations(self) -> FloatArray:
         """Return the locations of the rows, shape (n, 2), as in `points`; raise if there are none."""
         if self.points is None:
-            raise self.table.missing("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
+            raise self.table.missing_error("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points
 
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
-    """Check a table of atoms or sites; return its rows with their locations and, if they are areas, their shapes."""
+    """Return a checked table of atoms or sites, with their locations and, if they are areas, shapes."""
     frame, shapes = geography.without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
@@ -211,7 +196,7 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
 
 
 def _travel_times(
-    stations: _Places, atoms: _Places, travel_times: Any, speed_kmh: float | None, roads: Roads | None, detour: float
+    stations: _Places, atoms: _Places, travel_times: Any, speed_kmh: float | None, roads: Any, detour: float
 ) -> Any:
     """Return travel times (min): as given, or from a speed or roads; raise unless exactly one of these is given."""
     options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
@@ -225,25 +210,24 @@ def _travel_times(
         return travel_times
     kmh = _validate.positive_number(speed_kmh, "speed_kmh", "km/h")
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
-    km = distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
+    km = distance(stations.locations(), atoms.locations()) * _validate.finite_number(detour, "detour", low=1)
     with np.errstate(over="ignore"):  # infinite times are refused by the city
         return km / kmh * 60
 
 
-def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray:
+def _road_minutes(roads: Any, stations: _Places, atoms: _Places) -> FloatArray:
     """Return the driving times (min) from each station to each atom by road, (N, M); raise if one is unreachable."""
     if not hasattr(roads, "travel_times"):
         raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")
-    places = stations.located(), atoms.located()
+    places = stations.locations(), atoms.locations()
     if roads.geographic != stations.geographic:
         raise InputError("roads and places must have the same kind of coordinates, either lon and lat or x and y.")
     metres = 1 if roads.geographic else 1000  # roads on a plane are in metres, cities in km
     try:
-        minutes = roads.travel_times(*(metres * points for points in places))
+        minutes: FloatArray = roads.travel_times(*(metres * points for points in places))
     except InputError as error:
-        raise InputError(
-            f"travel times by `roads`, with sites as origins and atoms as destinations: {error}"
-        ) from error
+        said = "travel times by `roads`, with sites as origins and atoms as destinations"
+        raise InputError(f"{said}: {error}") from error
     unreachable = np.isinf(minutes)
     if unreachable.any():
         k, j = np.argwhere(unreachable)[0]
@@ -257,19 +241,18 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    The folder must be new, empty, or hold only a city, which is replaced. Raise and change nothing if it holds anything
-    else, the city could not be read back, or files cannot be written.
+    The folder must be new, empty, or hold only a city, which is replaced; otherwise raise and change nothing.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
-    return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
+    return atomic.write_folder(folder, as_files(city), marker=CITY_FILE, replaceable=FILES)
 
 
 def as_files(city: Any) -> dict[str, str]:
     """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
-    atoms = _located(city.atom_names, city.atom_locations, city.geographic) | {"arrival_rate": city.arrival_rates}
-    sites = _located(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
-    matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
+    atoms = _place_columns(city.atom_names, city.atom_locations, city.geographic) | {"arrival_rate": city.arrival_rates}
+    sites = _place_columns(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
+    matrices = {TRAVEL_FILE: city.travel_times, PREFERENCE_FILE: city.preference}
 
     def store(column: str, file: str, values: FloatArray) -> None:
         """Store values by site and atom as a column of the sites if they do not depend on the atom, else as a file."""
@@ -278,29 +261,31 @@ def as_files(city: Any) -> dict[str, str]:
         else:
             matrices[file] = values
 
-    store("service_min", SERVICE, city.service_times)
+    store("service_min", SERVICE_FILE, city.service_times)
     if np.any(city.turnout_cv):
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
         store("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
-    files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
-    files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
+    files = {CITY_FILE: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
+    files |= {
+        name: formats.csv_text(table, table.values()) for name, table in ((ATOMS_FILE, atoms), (SITES_FILE, sites))
+    }
     for file, values in matrices.items():
         if values is not None:
             files[file] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
     if city.atom_shapes is not None:
-        files[SHAPES] = geography.shapes_text(city.atom_names, city.atom_shapes, city.notes)
+        files[SHAPES_FILE] = geography.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
 
 
-def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
+def _place_columns(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
     """Return a column of names and, if locations are known, their two coordinate columns."""
     keys = ("lon", "lat") if geographic else ("x", "y")
     return {"name": names} | ({} if points is None else dict(zip(keys, points.T, strict=True)))
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:
-    """Read a folder written by `save` or by hand; `emsopt.city.tables` describes the files."""
+    """Read a city from a folder written by `save` or by hand; `emsopt.city.tables` describes the files."""
     path = _validate.path(folder, "folder")
     try:
         if not os.path.isdir(path):  # `Path.is_dir` raises if the name is too long
@@ -317,34 +302,30 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
-    _check_complete(files)
-    about = _read_about(files[CITY])
+    missing = [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]
+    if missing:
+        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
+        needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
+        raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
+    about = _read_about(files[CITY_FILE])
     matrices = {
         Path(file).stem: formats.read_csv(files[file], labelled=True)
-        for file in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV_FILE)
+        for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE)
         if file in files
     }
     # The kind of coordinates follows from the columns, and is compared with the entry below.
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
-    atoms, sites = formats.read_csv(files[ATOMS]), formats.read_csv(files[SITES])
+    atoms, sites = formats.read_csv(files[ATOMS_FILE]), formats.read_csv(files[SITES_FILE])
     city: Any = from_frames(cls, atoms, sites, **{"name": name, **options, **matrices})  # a name in the file wins
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:
         wanted = "true, which needs columns lon and lat" if geographic else "false, which needs columns x and y"
-        raise InputError(f"{CITY} sets geographic to {wanted}.")
+        raise InputError(f"{CITY_FILE} sets geographic to {wanted}.")
     shapes = None
-    if SHAPES in files:
-        shapes = geography.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
+    if SHAPES_FILE in files:
+        shapes = geography.read_shapes(files[SHAPES_FILE], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
-
-
-def _check_complete(files: Mapping[str, Path | Upload]) -> None:
-    """Raise if a required file is missing."""
-    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
-    if missing:
-        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
-        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
 
 
 def _read_about(path: Path | Upload) -> dict[str, Any]:

@@ -12,9 +12,7 @@ name                   symbol  shape     meaning
 =====================  ======  ========  ===============================================================
 
 A lognormal time with mean m and coefficient of variation c is m exp(σ Z - σ² / 2), with σ² = log(1 + c²) and Z standard
-normal. The distribution of turnout plus travel is an integral over the narrower of the two times, computed by a
-quadrature, or a shifted lognormal if that is fixed. Service times do not depend on these variations: a call that takes
-long to reach does not keep its unit longer.
+normal. Service times do not depend on these variations: a call that takes long to reach does not keep its unit longer.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit
 # Errors are at most 0.0005, on average 1e-6, for variations up to 1.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
-REACH = 5.5  # standard deviations at which the integral is cut: the tail beyond is below 1e-7
+CUTOFF = 5.5  # standard deviations at which the integral is cut: the tail beyond is below 1e-7
 
 
 def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
@@ -42,10 +40,7 @@ def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
 
 
 def central_angle(starts: FloatArray, ends: FloatArray) -> FloatArray:
-    """Return the angles between points on a sphere by the haversine formula, in radians.
-
-    ``starts`` and ``ends`` hold longitude and latitude in degrees on their last axis; their other axes are broadcast.
-    """
+    """Return the angles (radians) between points on a sphere, (..., 2), in longitude and latitude (degrees)."""
     (lon1, lat1), (lon2, lat2) = (np.moveaxis(np.radians(points), -1, 0) for points in (starts, ends))
     haversine = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
     return 2 * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))  # rounding may leave [0, 1], where arcsin fails
@@ -60,7 +55,7 @@ def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ResponseLaw:
-    """Distribution of turnout plus travel for each pair of n units or sites and M atoms; see the table above."""
+    """Distribution of turnout plus travel time for pairs of n units or sites and M atoms; see `emsopt.city.travel`."""
 
     turnout: FloatArray
     travel: FloatArray
@@ -75,22 +70,22 @@ class ResponseLaw:
         # contiguous copies, so that the kernel is compiled for one kind of array only
         return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
 
-    def at(self, sites: IntArray) -> ResponseLaw:
+    def at_sites(self, sites: IntArray) -> ResponseLaw:
         """Return the law of p units, given the site of each, shape (p,)."""
         return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
-    def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
-        """Return the law of the n pairs of a site and an atom, as that of n units and a single atom."""
-        law = self.at(sites)
+    def of_pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
+        """Return the law of n pairs of a site and an atom, as that of n units and a single atom."""
+        law = self.at_sites(sites)
         row = np.arange(len(sites)), atoms
         return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
 
-    def late(self, threshold: float) -> FloatArray:
+    def late_chances(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
         return _late_probabilities(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
 
     def sample(self, units: IntArray, atoms: IntArray, normal: FloatArray) -> FloatArray:
-        """Return a random response time (min) of each of k pairs, (k,), from standard normal numbers, (2, k)."""
+        """Return random response times (min) of k pairs of unit and atom, (k,), from standard normal ones, (2, k)."""
         spreads = self.turnout_spread[units], self.travel_spread[units, atoms]
         turnout, travel = (np.exp(s * z - s**2 / 2) for s, z in zip(spreads, normal, strict=True))
         return self.turnout[units] * turnout + self.travel[units, atoms] * travel
@@ -133,12 +128,12 @@ def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
 
     The integral is a quadrature over the standard normal deviate z of A, below its value ``end`` at A = t.
     """
-    end = min(max((math.log(t / a) + s * s / 2) / s, -REACH), REACH)
+    end = min(max((math.log(t / a) + s * s / 2) / s, -CUTOFF), CUTOFF)
     late = math.erfc(end / math.sqrt(2)) / 2
     for k in range(len(NODES)):
-        z = (end + REACH) * (1 + NODES[k]) / 2 - REACH  # from [-1, 1] to [-REACH, end]
+        z = (end + CUTOFF) * (1 + NODES[k]) / 2 - CUTOFF  # from [-1, 1] to [-CUTOFF, end]
         density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        late += WEIGHTS[k] * (end + REACH) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
+        late += WEIGHTS[k] * (end + CUTOFF) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
     return min(late, 1.0)  # the quadrature may exceed 1 slightly
 
 

@@ -204,7 +204,7 @@ def _settings(options: Namespace) -> Settings:
     if minutes is not None and options.speed_kmh is None and where is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
     positive_number(options.threshold, "threshold", "min")
-    check_replaceable(path(options.out, "--out") / "city", tables.CITY, tables.FILES)
+    check_replaceable(path(options.out, "--out") / "city", tables.CITY_FILE, tables.FILES)
     given = {name: option.read(vars(options)[name], name) for name, option in OPTIONS.items() if vars(options)[name]}
     given["today"] = _read_today(options.today)
     given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"

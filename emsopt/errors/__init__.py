@@ -1,7 +1,6 @@
 """Errors and warnings by kind; checks of arguments are in `_validate`, names of types in `_types`.
 
-A message says what was expected, what came and what to do. It may hold the arguments that it names as data, so that the
-command and dashboard can name their own inputs instead.
+A message says what was expected, what came and what to do.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["EmsoptError", "InputError"]
 
 
 class Argument(NamedTuple):
-    """An argument of a function that a message names, and the value that it should have, if that is known."""
+    """An argument of a function that a message names, with the value that it should have, if known."""
 
     name: str
     value: object = None
@@ -29,7 +28,7 @@ class Argument(NamedTuple):
 
 
 class Message(str):
-    """Text of a message, with the arguments that it names in ``parts``; as plain text it spells them in Python."""
+    """Text of a message whose ``parts`` mark the arguments that it names, so that these can be written otherwise."""
 
     parts: tuple[str | Argument, ...]
 
@@ -41,7 +40,7 @@ class Message(str):
 
     @classmethod
     def of(cls, text: object) -> Message:
-        """Return an error or a text as a `Message`."""
+        """Return the message of an error, or a text, as a `Message`."""
         held = text.args[0] if isinstance(text, EmsoptError) and text.args else text
         return held if isinstance(held, cls) else cls(str(text))
 
@@ -51,7 +50,7 @@ class Message(str):
         return {part.name: part.value for part in self.parts if isinstance(part, Argument)}
 
     def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
-        """Return the text with arguments, those in ``parts`` and ``names`` in backticks, spelled by ``spell``."""
+        """Return the text with each argument in ``parts``, and each of ``names`` in backticks, written by ``spell``."""
         text = "".join(part if isinstance(part, str) else spell(part) for part in self.parts)
         for name in names:
             text = text.replace(f"`{name}`", spell(Argument(name)))
@@ -72,7 +71,7 @@ class EmsoptError(Exception):
 class InputError(EmsoptError, ValueError):
     """An argument, an option or the content of a file is invalid.
 
-    If the message is about cells of a table, ``rows`` is a mask of their rows, and otherwise None.
+    If the message is about cells of a table, ``rows`` is a boolean mask of their rows, and otherwise None.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class ContradictionError(InputError):
 
 
 class NoneLeftError(InputError):
-    """Every allowed candidate has been asked for already, or no further one was found."""
+    """An optimizer has no further candidate: every allowed one was proposed already, or no other was found."""
 
 
 class NoWayError(InputError):
@@ -124,10 +123,7 @@ class WriteError(EmsoptError, OSError):
 
 
 class AccuracyWarning(UserWarning):
-    """A result was computed outside the range in which its accuracy was measured. The message gives the extent.
-
-    ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
-    """
+    """A result was computed outside the range in which its accuracy was measured. The message gives the extent."""
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -5,15 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy import typing as npt
 
-__all__ = ["ArrayLike", "BoolArray", "Callback", "FloatArray", "IntArray", "PathLike", "Progress", "Rng", "Sites"]
-__all__ += ["Times"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
-Times: TypeAlias = NDArray[np.datetime64]
+ArrayLike: TypeAlias = npt.ArrayLike
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Times: TypeAlias = npt.NDArray[np.datetime64]
 Sites: TypeAlias = Sequence[int] | IntArray
 """A deployment: one site index per unit."""
 PathLike: TypeAlias = str | os.PathLike[str]

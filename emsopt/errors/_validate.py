@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
+# Unicode categories: controls, directions of writing, which can make names look alike, surrogates and line ends.
+INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 JOINERS = "\u200c\u200d"  # invisible too, but part of the spelling of Persian and Indic scripts
-
-# -- arrays -------------------------------------------------------------------------------------------------------
 
 
 def real_array(
@@ -41,7 +40,7 @@ def real_array(
 ) -> FloatArray:
     """Return ``values`` as a read-only float array; raise if it is empty, not finite, or not of the required shape.
 
-    In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and with ``strictly`` above ``low``.
+    In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and above ``low`` if ``strictly``.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -52,8 +51,8 @@ def real_array(
     too_low = (f"greater than {low:g}", array <= low) if strictly else (f"at least {low:g}", array < low)
     for wanted, bad in (("finite", ~np.isfinite(array)), too_low, (f"at most {high:g}", array > high)):
         if bad.any():
-            said = f"{bad.sum()} value(s) are not, the first at {_where(bad)}: {array[bad][0]:g}"
-            raise InputError(f"`{name}` must be {wanted}{_in(unit)}; {said}.")
+            said = f"{bad.sum()} value(s) are not, the first at {_index_text(bad)}: {array[bad][0]:g}"
+            raise InputError(f"`{name}` must be {wanted}{_unit_text(unit)}; {said}.")
     array.flags.writeable = False
     return array
 
@@ -67,11 +66,11 @@ def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     """Convert real numbers to floats, and None to NaN; refuse text, truth values, complex numbers and masked arrays."""
     if np.ma.isMaskedArray(values):
-        raise InputError(f"`{name}` must be numbers{_in(unit)}; got an array with a mask. Fill it first.")
+        raise InputError(f"`{name}` must be numbers{_unit_text(unit)}; got an array with a mask. Fill it first.")
     try:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InputError(f"`{name}` must be numbers{_in(unit)} in rows of equal length: {error}") from error
+        raise InputError(f"`{name}` must be numbers{_unit_text(unit)} in rows of equal length: {error}") from error
     if array.dtype.kind == "O":
         # None becomes NaN, and an int too large for a float becomes infinity; callers refuse both and name their index
         cells = [np.nan if v is None else v for v in array.flat]
@@ -79,16 +78,13 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
             array = np.array([as_float(v) for v in cells]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
-        raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {quote(strange)}.")
+        raise InputError(f"`{name}` must be real numbers{_unit_text(unit)}; got {quote(strange)}.")
     return np.array(array, dtype=float, order="C")  # rows follow each other, as compiled code expects
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:
-    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees.
-
-    A city at the date line may go on beyond 180 degrees.
-    """
-    outside = (np.abs(points) > (190, 90)).any(axis=1)
+    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees."""
+    outside = (np.abs(points) > (190, 90)).any(axis=1)  # a city at the date line may go on beyond 180 degrees
     if outside.any():
         got = f"{points[outside][0].tolist()}.{degrees_hint(points)}"
         raise InputError(f"{name} must be longitude and latitude in degrees; got {got}")
@@ -96,14 +92,14 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
 
 
 def unwrap(points: FloatArray, lon: float) -> FloatArray:
-    """Return points, (n, 2), in degrees, with longitudes within 180 of ``lon``: across the date line beyond 180."""
+    """Return points, (n, 2), in degrees, with full turns added so that longitudes are within 180 of ``lon``."""
     return points + [360, 0] * np.round((lon - points) / 360)
 
 
 def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
     """Return a sentence, after a space, with the likely reason why points, (n, 2), are not degrees; empty if unknown.
 
-    ``plane`` is whether km may be given instead, ``names`` are the columns taken for longitude and latitude.
+    ``plane`` is whether km may be given instead, ``names`` the two columns that hold the points, if known.
     """
     known = np.abs(points[~np.isnan(points).any(axis=1)])
     longitude, latitude = np.median(known, axis=0) if len(known) else (0, 0)
@@ -121,14 +117,8 @@ def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, st
     return ""
 
 
-# -- names and text -----------------------------------------------------------------------------------------------
-
-
 def names(values: Iterable[object] | None, name: str, length: int, prefix: str) -> tuple[str, ...]:
-    """Return ``values`` as a tuple of ``length`` distinct names; None gives ``prefix`` with numbers from 1.
-
-    ``name`` is the argument, or the column of a table, in messages.
-    """
+    """Return ``values`` as a tuple of ``length`` distinct names; None gives ``prefix`` with numbers from 1."""
     if values is None:
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     where = f"`{name}`" if name.isidentifier() else name
@@ -136,7 +126,7 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
     for k, value in enumerate(as_tuple(values, where, length, "names"), 1):
         if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
             raise InputError(f"{where}, entry {k}: a name must be text; got {quote(value)}.")
-        text = visible(value, f"{where}, entry {k}")
+        text = visible_text(value, f"{where}, entry {k}")
         if not text.strip():
             raise InputError(f"{where}, entry {k}: the name is blank.")
         if result.setdefault(text, k) != k:
@@ -168,33 +158,23 @@ def first_repeated(values: Iterable[K]) -> K | None:
     return next((value for value, count in Counter(values).items() if count > 1), None)
 
 
-def visible(value: object, where: str, allowed: str = "") -> str:
-    """Return a value as text; raise if it contains invisible characters, except those in ``allowed``.
-
-    These are line ends and other controls, lone surrogates, which no file can hold, and characters that change the
-    direction of writing, which can make two names look alike.
-    """
+def visible_text(value: object, where: str, allowed: str = "") -> str:
+    """Return a value as text; raise if it contains invisible characters, except those in ``allowed``."""
     text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:
-        if unicodedata.category(character) in INVISIBLE and character not in JOINERS + allowed:
+        if unicodedata.category(character) in INVISIBLE_CATEGORIES and character not in JOINERS + allowed:
             raise InputError(f"{where}: {quote(text)} contains the invisible character {character!a}. Remove it.")
     return text
 
 
 def quote(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value, converted by ``write``, as text for a message, cut after ``most`` characters.
-
-    If the conversion fails, the text names the value's type.
-    """
+    """Return a value, converted by ``write``, as text for a message, cut after ``most`` characters."""
     try:
         text = write(value)
     except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply
         size = f" with {value.bit_length()} bits" if isinstance(value, int) else ""
         return f"a value of type {type(value).__name__}{size}"
     return text if len(text) <= most else f"{text[:most]}..."
-
-
-# -- numbers ------------------------------------------------------------------------------------------------------
 
 
 def as_float(value: Any) -> float:
@@ -268,7 +248,7 @@ def positive_number(value: object, name: str, unit: str = "", *, zero: bool = Fa
     if np.isfinite(number) and (number > 0 or (zero and number == 0)):
         return number
     kind, sign = "finite number" if np.isinf(number) else "number", "of at least 0" if zero else "above 0"
-    raise InputError(f"`{name}` must be a {kind} {sign}{_in(unit)}; got {quote(value)}.")
+    raise InputError(f"`{name}` must be a {kind} {sign}{_unit_text(unit)}; got {quote(value)}.")
 
 
 def probability(value: object, name: str) -> float:
@@ -276,9 +256,6 @@ def probability(value: object, name: str) -> float:
     if not is_real(value) or not 0 < value <= 1:
         raise InputError(f"`{name}` must be a probability in (0, 1]; got {quote(value)}.")
     return float(value)
-
-
-# -- options, paths and objects -----------------------------------------------------------------------------------
 
 
 def choice(value: object, name: str, options: Iterable[str]) -> str:
@@ -330,12 +307,12 @@ def by_name(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _in(unit: str) -> str:
-    """Return the unit in parentheses for a message."""
+def _unit_text(unit: str) -> str:
+    """Return a unit in parentheses, after a space, for a message; an empty text without a unit."""
     return f" ({unit})" if unit else ""
 
 
-def _where(mask: BoolArray) -> str:
+def _index_text(mask: BoolArray) -> str:
     """Return the text "index i", with the index of the first true value, for a message."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     return f"index {index[0] if len(index) == 1 else index}"

@@ -25,22 +25,6 @@ from .objective import Objective
 from .set_covering import p_center, set_cover
 from .simulation import simulate
 
-__all__ = [
-    "Objective",
-    "approximate_hypercube",
-    "bounds",
-    "double_standard",
-    "evaluate",
-    "evaluate_all",
-    "evaluate_near",
-    "exact_hypercube",
-    "malp",
-    "mclp",
-    "mclp_of_points",
-    "mexclp",
-    "p_center",
-    "p_median",
-    "set_cover",
-    "simulate",
-    "values",
-]
+__all__ = ["Objective", "approximate_hypercube", "bounds", "double_standard", "evaluate", "evaluate_all"]
+__all__ += ["evaluate_near", "exact_hypercube", "malp", "mclp", "mclp_of_points", "mexclp", "p_center", "p_median"]
+__all__ += ["set_cover", "simulate", "values"]

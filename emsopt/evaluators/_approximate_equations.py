@@ -1,8 +1,6 @@
 """Solve the equations (3) of the approximate hypercube by scaled fixed-point iteration, in compiled code.
 
-Symbols and equation numbers are those of `emsopt.evaluators.approximate`. In fleets of more than `LONGEST_FULL_LIST`
-units each atom's list of units is cut where further units are needed with a negligible probability, and the steps are
-accelerated.
+Symbols and equation numbers are those of `emsopt.evaluators.approximate`.
 """
 
 import numpy as np
@@ -13,19 +11,16 @@ from ._unit_order import Ranks, UnitOrder, unit_order
 
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15  # below 1, so that an atom whose units are all busy has no share 0 / 0
-# In fleets of more than LONGEST_FULL_LIST units, the list of units that an atom calls ends where it is needed with a
-# probability below CUT_BY_TOLERANCE times the tolerance, or CUT_BY_CHANGE times the last change. The first
+# In fleets of more than LONGEST_FULL_LIST units, an atom's list of units ends where a further one is needed with
+# a probability below CUT_BY_TOLERANCE times the tolerance, or CUT_BY_CHANGE times the last change. The first
 # ACCELERATED_STEPS steps are accelerated by the MEMORY steps before, which are dropped if the sum of squared changes
 # grows MOST_GROWTH-fold.
 LONGEST_FULL_LIST, CUT_BY_TOLERANCE, CUT_BY_CHANGE, ACCELERATED_STEPS, MEMORY, MOST_GROWTH = 30, 0.1, 1e-3, 200, 3, 4.0
 
 
 @njit(cache=True, nogil=True)
-def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
-    """Fill the correction factors Q(p, ρ̄, r); return the mean utilisation ρ̄ and the loss or queueing probability.
-
-    ``load`` is the offered load of the whole fleet, in erlangs, and p the length of ``Q``.
-    """
+def fill_correction_factors(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
+    """Fill ``Q``, (p,), with Q(p, ρ̄, r) at offered ``load`` (erlangs); return ρ̄ and the loss or queue probability."""
     p = len(Q)
     P = np.empty(p + 1)  # P(k), computed outwards from its mode so that nothing overflows
     mode = p if load >= p else int(load)
@@ -56,9 +51,9 @@ def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def service_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> FloatArray:
-    """Return the service rate (1/min) over all calls and the mean service time (min) of units, by site, shape (2, N).
+    """Return the service rate over all calls (1/min) and the mean service time (min) of a unit at each site, (2, N).
 
-    The second row is NaN for a site whose mean service times depend on the atom. Only entries of ``sites`` are set.
+    The time is NaN for a site where it depends on the atom. Only columns of ``sites`` are set.
     """
     found, total = np.empty((2, len(service))), rates.sum()
     for site in sites:
@@ -69,7 +64,7 @@ def service_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> Fl
 
 
 @njit(cache=True, nogil=True)
-def solve(
+def solve_utilizations(
     order: UnitOrder,
     sites: IntArray,
     rates: FloatArray,
@@ -80,32 +75,32 @@ def solve(
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
     """Solve the equations (3) for the utilisations of the units, scaled to their known sum in each step.
 
-    ``rates`` are the calls per minute of each atom, shape (M,), ``service`` the mean service times in minutes, shape
-    (N, M), and ``site_rates`` what `service_rates` returns. Returns the utilisations (p,), the correction factors Q
-    (p,), the loss or queueing probability, the mean wait (min), the number of steps (-1 if the queue is unstable, -2
-    without convergence), and the largest change of a utilisation in the last step.
+    ``rates``, (M,), are calls per minute, ``service``, (N, M), mean service times (min), and ``site_rates`` is what
+    `service_rates` returns. Return the utilisations (p,), the correction factors (p,), the loss or queueing
+    probability, the mean wait (min), the number of steps (-1 if the queue is unstable, -2 without convergence), and the
+    largest change of a utilisation in the last step.
     """
     p, total, long = order.shape[1], rates.sum(), order.shape[1] > LONGEST_FULL_LIST
     free_rate, equal = _fleet_rate(sites, site_rates)
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * service[sites[0], 0]
-    if queue and load >= p * (1 - 1e-9):  # `correction` divides by 1 - load / p
+    if queue and load >= p * (1 - 1e-9):  # `fill_correction_factors` divides by 1 - load / p
         return V, Q, 0.0, 0.0, -1, 0.0
-    mean, blocked = correction(load, queue, Q)
+    mean, blocked = fill_correction_factors(load, queue, Q)
     rho = np.full(p, mean)
     damping, before, moved = 1.0, np.inf, np.inf
     history = np.zeros((2, MEMORY + 1, p if long else 0))
     for step in range(1, MAX_STEPS + 1):
         least = CUT_BY_TOLERANCE * max(tol, min(moved, 1.0) * CUT_BY_CHANGE) if long else 0.0
         if equal and long:
-            _offer_most(order, work, rho, Q, V, least)
+            _fill_most_offered_work(order, work, rho, Q, V, least)
         elif equal:
-            _offer_all(order, work, rho, Q, V)
+            _fill_offered_work(order, work, rho, Q, V)
         else:
-            load = _offer_work(order, sites, rates, service, rho, Q, V, least)
+            load = _fill_unequal_offered_work(order, sites, rates, service, rho, Q, V, least)
             if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
-            mean, blocked = correction(load, queue, Q)
+            mean, blocked = fill_correction_factors(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
         moved = _utilization_changes(V, rho, queued, p * mean)
         if long and step < ACCELERATED_STEPS and moved > tol:
@@ -138,7 +133,7 @@ def _fleet_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
 
 @njit(cache=True, nogil=True)
 def _utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
-    """Turn the work offered to each unit, in place, into the change of its utilisation; return the largest change."""
+    """Replace the work offered to each unit, V_i, by the change of its utilisation; return the largest change."""
     for i in range(len(V)):
         V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
     _scale_to(V, total)
@@ -153,9 +148,8 @@ def _utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: f
 def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step: int) -> None:
     """Replace the change of the utilisations in this step, in place, by that of Anderson acceleration.
 
-    ``history``, shape (2, MEMORY + 1, p), holds the differences of the utilisations between steps, and the differences
-    of their changes; the last entries are the last utilisations and the last change themselves. Differences of changes
-    are kept orthogonal to each other.
+    ``history``, (2, MEMORY + 1, p), holds the differences of the utilisations between steps, and those of their
+    changes, which are kept orthogonal; the last entries are the last utilisations and the last change themselves.
     """
     paths, bends = history
     current, p = step % MEMORY, len(rho)
@@ -207,7 +201,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
 
 @njit(cache=True, nogil=True)
 def _scale_to(rho: FloatArray, total: float) -> None:
-    """Scale utilisations in place to a given sum; the excess of a unit that would reach 1 goes to the other units."""
+    """Scale utilisations in place to a given sum; the excess over 1 of a unit goes to the other units."""
     for _ in range(len(rho)):  # each round but the last fixes at least one more unit at the top
         full, rest = 0.0, 0.0
         for r in rho:
@@ -228,10 +222,10 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _offer_all(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
-    """Fill V_i, the work (erlangs) offered to unit i while it is free, if all mean service times are equal.
+def _fill_offered_work(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
+    """Fill V_i, the work (erlangs) offered to unit i while it is free; ``work``, (M,), is that of all calls of an atom.
 
-    ``work``, shape (M,), is the work of each atom's calls, λ_j / μ, in erlangs.
+    All mean service times are equal.
     """
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -244,10 +238,10 @@ def _offer_all(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArra
 
 
 @njit(cache=True, nogil=True)
-def _offer_most(
+def _fill_most_offered_work(
     order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
 ) -> None:
-    """Fill V_i as `_offer_all` does, skipping units that are needed with a probability below ``least``.
+    """Fill V_i as `_fill_offered_work` does, skipping units that are needed with a probability below ``least``.
 
     Four atoms are computed at once, because each product must wait for the one before.
     """
@@ -274,7 +268,7 @@ def _offer_most(
 
 
 @njit(cache=True, nogil=True)
-def _offer_work(
+def _fill_unequal_offered_work(
     order: UnitOrder,
     sites: IntArray,
     rates: FloatArray,
@@ -284,10 +278,9 @@ def _offer_work(
     V: FloatArray,
     least: float,
 ) -> float:
-    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ.
+    """Fill V_i as `_fill_most_offered_work` does, for mean service times that differ.
 
-    Units needed with a probability below ``least`` are skipped. Returns the work (erlangs) of all calls if each were
-    answered (Jarvis 1985).
+    Return the work (erlangs) of all calls if each were answered (Jarvis 1985).
     """
     n_atoms, p = order.shape
     V[:] = 0.0
@@ -335,15 +328,12 @@ def mean_costs(
     queue: bool,
     tol: float,
 ) -> FloatArray:
-    """Return the mean cost of an answered call for each deployment, shape (K,); NaN where the iteration failed.
-
-    ``ranks`` and ``costs`` have shape (N, M); the other arguments are those of `solve`.
-    """
+    """Return the mean of ``costs``, (N, M), over answered calls for K deployments, (K,); NaN where that failed."""
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]
         order = unit_order(ranks, sites)
-        rho, Q, blocked, _, steps, _ = solve(order, sites, rates, service, site_rates, queue, tol)
+        rho, Q, blocked, _, steps, _ = solve_utilizations(order, sites, rates, service, site_rates, queue, tol)
         if steps < 0:
             values[d] = np.nan
             continue

@@ -1,7 +1,6 @@
-"""Sparse patterns of the pairs of site and atom within reach, and their reduction.
+"""Sparse matrices of the pairs of site (row) and atom (column) within reach, and their reduction.
 
-A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read rows
-as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
+Compiled functions read rows as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
 """
 
 from hashlib import blake2b
@@ -24,7 +23,7 @@ BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to 
 
 
 def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
-    """Return the sparse pattern of the pairs whose time, (N, M), is below ``most``, for all or some columns."""
+    """Return the pairs whose time, (N, M), is below ``most``, for all or some columns, as `Patterns`."""
     import scipy.sparse as sp
 
     parts = []
@@ -35,7 +34,7 @@ def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None
 
 
 def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
-    """Return the sparse pattern of the pairs of points that are closer than a radius in km, on a plane or a sphere."""
+    """Return the pairs of points, (N, 2) and (M, 2), that are closer than a radius in km, as `Patterns`."""
     import scipy.sparse as sp
     from scipy.spatial import KDTree
 
@@ -57,7 +56,7 @@ def _on_sphere(degrees: FloatArray) -> FloatArray:
 
 
 def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
-    """Return the index of the first row of each set of equal rows, and the set's number for each row."""
+    """Return the first row of each set of equal rows, (S,), and the number of the set of each row, (N,)."""
     start, item = patterns.indptr, patterns.indices
     known = dict[bytes, int]()
     keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))  # keys shorter than the rows
@@ -74,8 +73,7 @@ def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return the indices of rows and columns that suffice to find a smallest cover.
 
-    Left out are rows within another row, which reach no more, and columns that contain another column, which are
-    covered whenever that one is.
+    Left out are rows within another row, and columns that contain another column and are covered whenever that one is.
     """
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
     while True:  # a reduction of columns can allow another of rows, and so on
@@ -108,7 +106,7 @@ def within_another(
 ) -> BoolArray:
     """Return a mask of rows that lie within another or, with ``larger``, contain another; of equal rows, not the first.
 
-    ``back`` and ``row`` are the transposed patterns: the rows that contain each item. Empty rows lie within any row.
+    ``back`` and ``row`` are the transposed patterns: the rows that contain each item.
     """
     n = len(start) - 1
     dropped, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)

@@ -48,16 +48,16 @@ from ._stopping import NOTICED, check_ctrl_c, integer_program
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
 HOT, COLD = 0.05, 0.003  # first and last temperature, relative to the value per unit of the fleet, to fit any city
-WARM = 0.3  # share of the cooling that short runs leave out
-FAR = 0.2  # share of moves to any site, without which a district keeps a unit too many
+SKIPPED_COOLING = 0.3  # share of the cooling that short runs leave out
+FAR_SHARE = 0.2  # share of moves to any site, without which a district keeps a unit too many
 EFFORT, FIRST = 20, 0.15  # steps of the descent per site before HiGHS, and the share of a time limit they may take
 FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
 MOST_STEPS = 2_000  # so that the clock is looked at
 MOVES = 50  # steps of annealing beside each one of the descent
-FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
-# known, and steps without progress that halve it
+FIRST_STEP, RESTART_STEP = 1.5, 0.3  # length of a step of the descent, at first and when the best deployment is known
+PATIENCE = 60  # steps without progress that halve it
 PIECE = 100_000  # steps of annealing between two looks at the clock: 0.05 s with 60 atoms per site
-RUNS, MERGING = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each that merging may take
+RUNS, MERGING_SHARE = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each for merging
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves
@@ -115,7 +115,7 @@ def maximise(
 def greedy(
     patterns: Patterns, weights: FloatArray, q: float, floors: IntArray, capacities: IntArray, units: int
 ) -> IntArray:
-    """Return the units at each site, (N,), added one by one where the covered weight grows most."""
+    """Return the units at each site, (N,), placed one by one where the covered weight grows most."""
     counts = floors.copy()
     for _ in range(units - counts.sum()):
         gains = patterns @ (weights * np.power(q, patterns.T @ counts))  # without the factor 1 - q, common to all
@@ -124,7 +124,7 @@ def greedy(
 
 
 def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
-    """Return the sites that may get units: those whose atoms are all in reach of another site are left out.
+    """Return the indices of sites without those whose atoms are all in reach of another site.
 
     The other site must be able to take the units: one if further units add nothing, otherwise the whole fleet.
     """
@@ -137,7 +137,7 @@ def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: 
 
 
 class _Search:
-    """State of the search, the best deployment and the best bound so far, and methods that improve it."""
+    """A search for the units at each site, with the best deployment and the lowest bound so far."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Search:
         self.limits = limits
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
         self.best = greedy(patterns, weights, q, *limits, units)
-        self.first, self.value, self.bound = self.best, self.of(self.best), float(weights.sum())
+        self.first, self.value, self.bound = self.best, self.value_of(self.best), float(weights.sum())
         self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0  # values are sums of weights
         prices = 0.5 * weights * (1 - q)  # the middle of the range of prices that `_descend` allows
         self.walk = prices, np.zeros(len(weights)), np.array([np.inf, FIRST_STEP, 0.0])
@@ -163,13 +163,13 @@ class _Search:
         self.states = [np.array([seed], np.uint64) for seed in SEEDS]
         self.met: list[IntArray] = []  # best deployments of the runs of both threads
 
-    def of(self, counts: IntArray) -> float:
+    def value_of(self, counts: IntArray) -> float:
         """Return the covered weight of a deployment, given as units per site."""
         return float(self.reach.weight @ (1 - np.power(self.q, self.patterns.T @ counts)))
 
     @property
     def target(self) -> float:
-        """If the upper bound is below this, no deployment is better than the best one found."""
+        """Value below which an upper bound proves that the best deployment found is optimal."""
         return self.value + max(self.least, TOLERANCE * self.value)
 
     @property
@@ -179,7 +179,7 @@ class _Search:
 
     def update(self, counts: IntArray) -> None:
         """Keep a deployment if it is the best one."""
-        value = self.of(counts)
+        value = self.value_of(counts)
         if value > self.value:
             self.best, self.value = counts.copy(), value
 
@@ -189,11 +189,11 @@ class _Search:
 
     def anneal(self, steps: int) -> IntArray:
         """Anneal the best deployment for some steps; return the best one found."""
-        heat = self.heat(WARM), self.heat(1.0)
+        heat = self.heat(SKIPPED_COOLING), self.heat(1.0)
         return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
 
     def run(self) -> float:
-        """Search; return an upper bound, minus infinity if the best deployment is proven."""
+        """Search until the best deployment is proven or time is up; return an upper bound, minus infinity if proven."""
         steps, left = FIRST_STEPS, EFFORT * len(self.best)
         now = time.monotonic()
         first = now + FIRST * (self.end - now)
@@ -208,7 +208,7 @@ class _Search:
                     self.update(wait_for(annealing))
                     left -= steps
                     if left <= 0:  # the bound may fix more sites now
-                        self.walk[2][1:] = AGAIN, 0.0
+                        self.walk[2][1:] = RESTART_STEP, 0.0
                 if self.bound < self.target:
                     return -np.inf
                 steps = min(2 * steps, MOST_STEPS)
@@ -220,15 +220,15 @@ class _Search:
         return bool(self.walk[2][1] >= LAST_STEP)
 
     def descend(self, steps: int) -> None:
-        """Lower the bound, and fix sites."""
+        """Lower the bound by some subgradient steps, and fix sites where it allows that."""
         known = self.value, self.target
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve the rest by HiGHS, with a time limit in parallel with annealing; return a bound as `run` does."""
+        """Solve what is not fixed by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
         if self.end == np.inf:
-            return self.settled(*self.solve(), self.best)
-        other = pool.submit(self.chain, 0, time.monotonic())
+            return self.keep_solved(*self.solve(), self.best)
+        other = pool.submit(self.anneal_until_end, 0, time.monotonic())
         while self.descending and not self.must_stop:
             self.descend(FIRST_STEPS)
             for counts in tuple(self.met):  # better deployments fix more sites
@@ -237,27 +237,27 @@ class _Search:
         if self.bound < self.target:
             return -np.inf
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.update(self.chain(1, time.monotonic()))
+            self.update(self.anneal_until_end(1, time.monotonic()))
             self.update(wait_for(other))
             return -np.inf if self.bound < self.target else self.bound
         solved = self.solve()
         self.over = True
         self.update(wait_for(other))
-        return self.settled(*solved, known)
+        return self.keep_solved(*solved, known)
 
-    def chain(self, number: int, start: float) -> IntArray:
-        """Anneal repeatedly until time is up or HiGHS is done, and merge the results; return the best deployment."""
+    def anneal_until_end(self, number: int, start: float) -> IntArray:
+        """Anneal repeatedly until time is up or HiGHS is done, and merge the runs; return the best deployment."""
         best, length = self.best, (self.end - start) / RUNS
         for begin in start + length * np.arange(RUNS):
             counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
             while not self.over and not self.must_stop:
-                done = (time.monotonic() - begin) / (length * (1 - MERGING))
+                done = (time.monotonic() - begin) / (length * (1 - MERGING_SHARE))
                 if done >= 1:
                     break
                 heat = self.heat(done)
                 met = _anneal(self.reach, self.worth, counts, self.limits, (heat, heat), PIECE, self.states[number])
-                good = max(good, met, key=self.of)
-            best = max(best, good, key=self.of)
+                good = max(good, met, key=self.value_of)
+            best = max(best, good, key=self.value_of)
             if self.over or self.must_stop:
                 break
             self.met.append(good)
@@ -283,7 +283,8 @@ class _Search:
         low, high = self.fixed
         free, left, total = np.flatnonzero(high > low), self.units - low.sum(), self.reach.weight.sum()
         if not len(free) or not left:
-            return (None if left else low), self.of(low), True  # if units are left over, no better deployment exists
+            best = None if left else low  # if units are left over, no better deployment exists
+            return best, self.value_of(low), True
         inside, always = self.patterns[free].astype(float), self.patterns.T @ low  # what is fixed is always in reach
         room = np.minimum(inside.T @ (high - low)[free], left).astype(np.int64)
         atom = np.repeat(np.arange(len(room)), room)  # one variable for each further unit in reach that adds something
@@ -299,15 +300,15 @@ class _Search:
         counts = low.copy()
         if x is not None:
             counts[free] += np.rint(x[:n]).astype(np.int64)
-        return (None if x is None else counts), self.of(low) - bound * total / SCALE, settled
+        return (None if x is None else counts), self.value_of(low) - bound * total / SCALE, settled
 
-    def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
+    def keep_solved(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
         """Store the deployment found by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
         if not settled:
             self.update(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
         # what annealing met beside HiGHS depends on the clock, and may not change a proven result
-        self.best, self.value = known, self.of(known)
+        self.best, self.value = known, self.value_of(known)
         self.update(known if counts is None else counts)
         return -np.inf
 
@@ -322,7 +323,7 @@ def wait_for(future: Future[T]) -> T:
 
 @njit(cache=True, nogil=True)
 def _pay(reach: Reach, worth: FloatArray, prices: FloatArray, units: int, paid: IntArray) -> float:
-    """Set ``paid`` to the units in reach that each atom pays for; return the first sum of U."""
+    """Set ``paid``, (M,), to the number of units in reach that each atom pays for; return the first sum of U."""
     value = 0.0
     for j in range(len(prices)):
         k, w, price = 0, reach.weight[j], prices[j]
@@ -340,8 +341,8 @@ def _place(
 ) -> tuple[float, float, float]:  # fmt: skip
     """Place the units where they earn most; set the ``profits``, units ``taken`` beyond ``low``, and ``in_reach``.
 
-    Returns ``value`` plus the second sum of U, and the profits that change places if a site is decided otherwise: the
-    least among the units placed freely, and the largest of a site that can take more.
+    Return ``value`` plus the second sum of U, the least profit among the units placed freely, and the largest of a site
+    that can take more.
     """
     low, high = fixed
     taken[:], in_reach[:] = 0, 0
@@ -352,7 +353,7 @@ def _place(
         profits[i] = profit
         if low[i]:
             value += low[i] * profit
-            _count(reach, i, low[i], in_reach)
+            _add_units(reach, i, low[i], in_reach)
     free, left = np.flatnonzero(high > low), units - int(low.sum())
     if len(free) > left + 1:
         free = free[np.argpartition(-profits[free], left)[: left + 1]]  # one more, for the best site left out
@@ -364,14 +365,14 @@ def _place(
             taken[s], worst_in = k, profits[s]
             value += k * profits[s]
             left -= k
-            _count(reach, int(s), k, in_reach)
+            _add_units(reach, int(s), k, in_reach)
         if k < high[s] - low[s]:
             best_out = max(best_out, profits[s])
     return value, worst_in, best_out
 
 
 @njit(cache=True, nogil=True)
-def _count(reach: Reach, i: int, units: int, in_reach: IntArray) -> None:
+def _add_units(reach: Reach, i: int, units: int, in_reach: IntArray) -> None:
     """Add ``units`` at a site (negative to remove) to the number of units in reach of each of its atoms."""
     for r in range(reach.start[i], reach.start[i + 1]):
         in_reach[reach.atom[r]] += units
@@ -404,8 +405,8 @@ def _descend(
 ) -> float:
     """Lower U by subgradient steps; return the lowest, and fix sites by changing their limits in place.
 
-    ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all kept for the next
-    call. ``known`` holds the best value and the bound below which nothing is better.
+    ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all changed in place.
+    ``known`` holds the best value and `_Search.target`.
     """
     prices, direction, kept = walk
     n, m = len(fixed[0]), len(prices)
@@ -437,7 +438,7 @@ def _descend(
 
 @njit(cache=True, nogil=True)
 def _random(state: NDArray[np.uint64]) -> float:
-    """Return a random number from 0 to 1 by xorshift64*, from a state that only one thread uses."""
+    """Return a uniform random number in [0, 1) by xorshift64*, and advance its ``state``."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -448,7 +449,7 @@ def _random(state: NDArray[np.uint64]) -> float:
 
 @njit(cache=True, nogil=True)
 def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> float:
-    """Return how much a further unit at site i adds to the covered weight."""
+    """Return how much a further unit at site i adds to the covered weight; ``in_reach``, (M,), counts units."""
     gain = 0.0
     for r in range(reach.start[i], reach.start[i + 1]):
         gain += reach.weight[reach.atom[r]] * worth[in_reach[reach.atom[r]]]
@@ -465,11 +466,11 @@ def _anneal(
     steps: int,
     state: NDArray[np.uint64],
 ) -> IntArray:
-    """Anneal ``counts`` in place, between two temperatures; return the best deployment met."""
+    """Anneal the units at each site, ``counts``, between two temperatures; return the best deployment met, (N,)."""
     floors, capacities = limits
     n, in_reach = len(counts), np.zeros(len(reach.weight), np.int64)
     for i in range(n):
-        _count(reach, i, counts[i], in_reach)
+        _add_units(reach, i, counts[i], in_reach)
     units = np.repeat(np.arange(n), counts - floors)  # where each unit that may move stands
     best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
@@ -477,16 +478,16 @@ def _anneal(
         unit = int(_random(state) * len(units))
         old, new = units[unit], int(_random(state) * n)
         degree = reach.start[old + 1] - reach.start[old]
-        if degree and _random(state) > FAR:
+        if degree and _random(state) > FAR_SHARE:
             j = reach.atom[reach.start[old] + int(_random(state) * degree)]
             new = reach.site[reach.back[j] + int(_random(state) * (reach.back[j + 1] - reach.back[j]))]
         temperature *= cooling
         if new == old or counts[new] == capacities[new]:
             continue
-        _count(reach, old, -1, in_reach)
+        _add_units(reach, old, -1, in_reach)
         change = _worth_of(reach, worth, new, in_reach) - _worth_of(reach, worth, old, in_reach)
         if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
-            _count(reach, new, 1, in_reach)
+            _add_units(reach, new, 1, in_reach)
             counts[old] -= 1
             counts[new] += 1
             units[unit] = new
@@ -495,5 +496,5 @@ def _anneal(
                 most = above
                 best[:] = counts
         else:
-            _count(reach, old, 1, in_reach)
+            _add_units(reach, old, 1, in_reach)
     return best

@@ -1,14 +1,12 @@
 """Solve the balance equations of a large hypercube in blocks of states, in parallel and without storing rates.
 
 A *block* holds the 2^10 states that differ only in the first ten stations, each with one unit. The rates at which
-calls enter its states are subset sums over the ten stations, computed when the block is visited: storing them would
-take p / 2 numbers per state, and reading them as long as computing them.
-
-A *row* holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
-at the others are relaxed first, and in each row the states with an even number of busy units among the three: states
-that are relaxed together are not neighbours. A *part* holds the blocks with the same busy units at the last few
-stations. Parts with equally many busy units there are not neighbours either, and are swept in parallel; the result does
-not depend on the number of threads. A *level*, as in `emsopt.evaluators.exact`, is a number of busy units.
+calls enter its states are subset sums over the ten stations, computed when the block is visited, as reading stored ones
+would take as long. A *row* holds the states of a block that differ only in the first three stations. Rows with an even
+number of busy units at the others are relaxed first, and in each row the states with an even number of busy units among
+the three: states that are relaxed together are not neighbours. A *part* holds the blocks with the same busy units at
+the last few stations. Parts with equally many busy units there are not neighbours either, and are swept in parallel;
+the result does not depend on the number of threads. A *level* is a number of busy units.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -52,9 +50,9 @@ def fits_blocks(counts: IntArray) -> bool:
 
 
 def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
-    """Return the rates of calls, 1/min, by station and set of full stations; row j of ``order`` is atom j's preference.
+    """Return the `_Calls` of atoms with ``rates``, (M,), 1/min; row j of ``order``, (M, G), lists atom j's stations.
 
-    For one of the first ten stations the set contains the station itself, which is full after the call.
+    The set of full stations of one of the first ten contains this station itself, which is full after the call.
     """
     bits = 1 << order
     key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # in one integer, so that one sort finds equal pairs
@@ -71,8 +69,8 @@ def relax(
 ) -> tuple[int, float]:
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps and the residual.
 
-    ``counts`` are the units at each station, ``mu`` the service rate of a unit there (1/min), ``calls`` what
-    `call_rates` returns, and ``total`` the rate of all calls (1/min). After ``most`` sweeps in vain, the number is -1.
+    ``counts``, (G,), are the units at each station, ``mu``, (G,), the service rate of one (1/min), and ``total`` is the
+    rate of all calls (1/min). After ``most`` sweeps in vain, the number is -1.
     """
     high = counts[BLOCK_BITS:]
     strides = np.cumprod(np.r_[1, high + 1])
@@ -84,7 +82,7 @@ def relax(
     leave = _IS_BUSY @ mu[:BLOCK_BITS]
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
-        """Scale each level, then relax every equation; return the error relative to the flow, and the next scale."""
+        """Scale each level, then relax every equation; return the error relative to the flow, and the next scales."""
         padded = np.r_[scale, 1.0, 1.0]  # the top level has no next
         factors = padded[_N_BUSY + np.arange(top - BLOCK_BITS + 2)[:, None]]
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
@@ -112,8 +110,7 @@ def relax(
 def relaxation_factor(omega: float, rate: float) -> float:
     """Return the relaxation factor of the next sweeps, if a sweep with ``omega`` multiplies the error by ``rate``.
 
-    Neighbouring states differ by one busy unit, so that the equations are bipartite, and Young's theory gives the
-    factor from the rate of convergence. It is 1 above a rate of 0.95, where over-relaxation does not help.
+    Neighbouring states differ by one busy unit, so that the equations are bipartite, and Young's theory applies.
     """
     if rate > 0.95:  # over-relaxation does not help here
         return 1.0
@@ -125,7 +122,7 @@ def relaxation_factor(omega: float, rate: float) -> float:
 
 @njit(cache=True, nogil=True)
 def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
-    """Return the factors for the levels after which ``total`` times mass(k) is flow(k + 1) for all levels k.
+    """Return a factor for each level so that, scaled by them, ``total`` times mass(k) is flow(k + 1) for all levels k.
 
     ``mass`` is the probability of each level, and ``flow`` its sum of probability times service rate.
     """
@@ -138,18 +135,17 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
-    """Fill ``T`` with the rates of the calls in entries ``first`` to ``last - 1``, by full stations in the block.
+def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
+    """Fill ``T`` with the rates of calls in entries ``first`` to ``last - 1``, by set of full stations in the block.
 
-    ``place`` is the part of ``T`` for each set of the stations after the first five. All loops run over 32 consecutive
-    numbers or more, for vector instructions.
+    ``place`` is the part of ``T`` for each set of the stations after the first five.
     """
     _, high, low, rates = calls
     T[:] = 0.0
     for q in range(first, last):
         if high[q] & ~full == 0:
             start, supersets = FIRST_SETS * place[low[q] // FIRST_SETS], _IS_SUBSET[low[q] % FIRST_SETS]
-            part = T[start : start + FIRST_SETS]
+            part = T[start : start + FIRST_SETS]  # 32 consecutive numbers or more, for vector instructions
             for k in range(len(part)):
                 part[k] += rates[q] * supersets[k]
     half = FIRST_SETS
@@ -176,17 +172,17 @@ def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: 
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _rates_within(
+def _fill_entry_rates(
     low_rates: FloatArray, freed: FloatArray, full: int, calls: _Calls, T: FloatArray, half: FloatArray
 ) -> None:
-    """Fill the rates at which the states of a block are entered from states of the same block, by station."""
+    """Fill ``low_rates``, (10, 1024): by station, the rates at which states of a block are entered from the block."""
     first = calls[0]
     for g in range(FIRST_STATIONS):
-        _rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)
+        _fill_call_rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)
         for b in range(BLOCK_SIZE):
             low_rates[g, b] = T[b] + freed[g, b]
     for g in range(FIRST_STATIONS, BLOCK_BITS):
-        _rates(half, first[g], first[g + 1], full, _SETS_WITH_STATION[g - FIRST_STATIONS], calls)
+        _fill_call_rates(half, first[g], first[g + 1], full, _SETS_WITH_STATION[g - FIRST_STATIONS], calls)
         bit, start = 1 << g, 0  # sets with g follow sets without
         for to in range(bit, BLOCK_SIZE, 2 * bit):
             low_rates[g, to : to + bit] = half[start : start + bit]
@@ -230,7 +226,7 @@ def _relax_block(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _by_level(levels: FloatArray, top: int) -> FloatArray:
-    """Return sums by level, shape (2, top + 1), from sums by number of units busy elsewhere and state in the block."""
+    """Return sums by level, (2, top + 1), from sums by units busy outside the block and state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
         for b in range(BLOCK_SIZE):
@@ -292,11 +288,11 @@ def _sweep_part(
             step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g
             if h // strides[g] % (counts[BLOCK_BITS + g] + 1) > 0:
-                _rates(T, first[BLOCK_BITS + g], first[BLOCK_BITS + g + 1], full, _ALL_SETS, calls)
+                _fill_call_rates(T, first[BLOCK_BITS + g], first[BLOCK_BITS + g + 1], full, _ALL_SETS, calls)
                 below = P[h - strides[g]]
                 for b in range(BLOCK_SIZE):
                     inflow[b] += T[b] * below[b]
-        _rates_within(low_rates, freed, full, calls, T, half)
+        _fill_entry_rates(low_rates, freed, full, calls, T, half)
         wrong, entered = _relax_block(x, inflow, low_rates, rate, step, come, wrong, entered)
         mass_here, flow_here = levels[0, n_busy], levels[1, n_busy]
         for b in range(BLOCK_SIZE):

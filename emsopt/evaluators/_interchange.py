@@ -21,11 +21,12 @@ FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
 EXTRA_ENTRIES = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 
 
+# Compiled code in caches names these classes: it cannot be loaded any more if they are renamed.
 class Lists(NamedTuple):
     """The nearest sites of each atom, nearest first.
 
-    Entries ``start[j]`` to ``start[j + 1] - 1`` belong to atom j. If not all sites are listed, the last entry is the
-    index N, which stands for all others, at the cost of the last site listed: none of them is cheaper.
+    Entries ``start[j]`` to ``start[j + 1] - 1`` belong to atom j. If some sites are not listed, the last entry is the
+    index N, which stands for these, at the cost of the last site listed: none of them is cheaper.
     """
 
     start: IntArray
@@ -34,7 +35,7 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """For each site i the atoms whose lists contain it, entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
+    """The atoms whose `Lists` contain each site i: entries ``start[i]`` to ``start[i + 1] - 1`` of ``atom``.
 
     ``entry`` is the index of i in `Lists.site`.
     """
@@ -47,8 +48,8 @@ class Listing(NamedTuple):
 class Costs(NamedTuple):
     """Costs c_ij of N sites serving M atoms, computed on demand.
 
-    ``nearest(atoms, k)`` returns the k nearest sites of atoms and their costs in ascending order, shapes (m, k), and
-    ``of(sites)`` the costs of few sites for all atoms, shape (s, M).
+    ``nearest(atoms, k)`` returns the k nearest sites of m atoms and their costs in ascending order, (m, k), and
+    ``of(sites)`` the costs of s sites for all atoms, (s, M).
     """
 
     n_sites: int
@@ -78,7 +79,7 @@ def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
 
 
 def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
-    """Return the lists of the k nearest sites of some atoms."""
+    """Return the `Lists` of the k nearest sites of some atoms."""
     sites, near = costs.nearest(atoms, k)
     if k < costs.n_sites:
         sites = np.column_stack([sites, np.full(len(sites), costs.n_sites, np.int32)])
@@ -92,10 +93,10 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
     """Return the lists ``near`` with those of ``atoms`` replaced by ``more``."""
     which = np.full(len(near.start) - 1, -1)
     which[atoms] = np.arange(len(atoms))
+    length = near.start[1:] - near.start[:-1]
+    length[atoms] = more.start[1:] - more.start[:-1]
     start = np.zeros_like(near.start)
-    for j in range(len(which)):
-        source, k = (near, j) if which[j] < 0 else (more, which[j])
-        start[j + 1] = start[j] + source.start[k + 1] - source.start[k]
+    start[1:] = np.cumsum(length)
     site, cost = np.empty(start[-1], near.site.dtype), np.empty(start[-1])
     for j in range(len(which)):
         source, k = (near, j) if which[j] < 0 else (more, which[j])
@@ -106,7 +107,7 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 
 @njit(cache=True, nogil=True)
 def listing_of(near: Lists, n_sites: int) -> Listing:
-    """Return the `Listing` of the lists: for each site the atoms that list it."""
+    """Return the `Listing` of the lists ``near`` of N sites."""
     start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
@@ -126,11 +127,10 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
     """Return how the total cost changes if ``members[k]`` leaves and site i enters, for all such swaps, shape (p, N).
 
     ``members`` are the p sites chosen; one that occurs twice keeps a unit if one leaves. Entries of sites i that are
-    members have no meaning; the others are exact if the lists are complete, or hold two members each. The complete
-    lists of a matrix are ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
+    members have no meaning; the others are exact if the lists are complete, or hold two members each.
     """
     values = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    _add_all_atoms(near, _places(members, n_sites), values)
+    _add_all_atoms(near, _positions(members, n_sites), values)
     change, leave, enter = values
     for k in range(len(members)):
         for i in range(n_sites):
@@ -144,15 +144,14 @@ def interchange(
 ) -> tuple[int, bool]:
     """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
 
-    Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
-    their two nearest members are counted again.
+    Forced sites stay, and only allowed sites enter.
     """
     n_sites = len(forced)
     enterable = allowed.copy()
     enterable[members] = False
     least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()  # rounding errors must not count as gains for ever
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    values, places = (change, leave, enter), _places(members, n_sites)
+    values, places = (change, leave, enter), _positions(members, n_sites)
     place, _ = places
     second = _add_all_atoms(near, places, values)
     waits = np.zeros(len(second), np.bool_)
@@ -161,10 +160,10 @@ def interchange(
         if enters < 0:
             return done, True
         left = members[leaves]
-        for i in (left, enters):
+        for i in (left, enters):  # only atoms with one of these among their two nearest members are counted again
             for q in range(listing.start[i], listing.start[i + 1]):
                 j = listing.atom[q]
-                if near.cost[listing.entry[q]] <= second[j] and not waits[j]:  # a farther site changes nothing for j
+                if near.cost[listing.entry[q]] <= second[j] and not waits[j]:
                     waits[j] = True
                     _add_atom(near, j, places, values, -1)  # before the members change, as it counts by them
         enterable[left], enterable[enters] = allowed[left], False
@@ -187,10 +186,7 @@ def _best_swap(
     enterable: BoolArray,
     least: float,
 ) -> tuple[int, int]:
-    """Return the position of the leaving member and the entering site of the best swap, or -1, -1.
-
-    A swap must change the cost by less than ``least``, which is negative.
-    """
+    """Return the leaving member's position and the entering site of the best swap, -1 if none is below ``least``."""
     (change, leave, enter), leaves, enters = values, -1, -1
     for k in range(len(members)):
         if not forced[members[k]]:
@@ -202,7 +198,7 @@ def _best_swap(
 
 
 @njit(cache=True, nogil=True)
-def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
+def _positions(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
     """Return the position of each site in ``members``, -1 if absent, and whether it occurs more than once."""
     place, shared = np.full(n_sites + 1, -1), np.zeros(n_sites + 1, np.bool_)
     for k in range(len(members)):
@@ -215,7 +211,7 @@ def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
 def _add_all_atoms(
     near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
 ) -> FloatArray:
-    """Add all atoms' contributions to the values of the swaps; return the cost of each atom's second member, (M,)."""
+    """Add the contributions of all atoms to the values of swaps; return their costs at the second member, (M,)."""
     second = np.empty(len(near.start) - 1)
     for j in range(len(second)):
         second[j] = _add_atom(near, j, places, values, 1)
@@ -230,10 +226,7 @@ def _add_atom(
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add (``sign`` 1) or subtract (-1) atom j's contribution to the values of the swaps.
-
-    Return the cost of atom j at its second nearest member.
-    """
+    """Add atom j's share to the values of swaps, or subtract it (``sign`` -1); return its cost at its second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
     nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]  # else served from beyond the list
@@ -258,8 +251,8 @@ def _add_atom(
 
 
 @njit(cache=True, nogil=True)
-def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
-    """Return the atoms whose lists hold fewer than two members."""
+def atoms_with_short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
+    """Return the atoms whose lists hold fewer than two of the sites ``members``."""
     chosen = np.zeros(n_sites + 1, np.bool_)
     chosen[members] = True
     short = np.zeros(len(near.start) - 1, np.bool_)
@@ -277,7 +270,7 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
 def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
     """Return the atoms whose price exceeds their cost of a site, and those that share an OPEN or FREE site with these.
 
-    Two atoms share a site if the prices of both exceed their costs of it.
+    Atoms share a site if their prices exceed their costs of it.
     """
     close = np.arange(len(state) + 1) == site
     for _ in range(2):
@@ -298,7 +291,7 @@ def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float3
 def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
     """Return the lists of ``atoms`` without CLOSED sites, cut after the first OPEN site, which any choice contains.
 
-    They also end where they hold twice the sites cheaper than the atom's price, and `EXTRA_ENTRIES` more.
+    They hold at most twice the sites cheaper than the atom's price, and `EXTRA_ENTRIES` more.
     """
     size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
     start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)
@@ -322,7 +315,7 @@ def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atom
 
 @njit(cache=True, nogil=True)
 def cost_by_lists(near: Lists, trial: BoolArray) -> float:
-    """Return the cost of a choice of sites, (N,); too low if the list of some atom has none of them."""
+    """Return the total cost of a choice of sites, (N,); it is too low if the list of some atom has none of them."""
     start, site, cost = near
     total = 0.0
     for j in range(len(start) - 1):

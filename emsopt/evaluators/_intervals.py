@@ -9,7 +9,7 @@ from ..errors import AccuracyWarning, InputError, warn
 from ..errors._types import ArrayLike, FloatArray, IntArray
 from ..errors._validate import positive_number
 
-RELAXATIONS = 100  # relaxation times of the queue after which the mean wait is known within about 20 percent
+RELAXATIONS = 100  # relaxation times of a queue after which its mean wait is known within about 20 percent
 
 
 def check_level(level: float) -> float:
@@ -22,19 +22,17 @@ def check_level(level: float) -> float:
 
 
 def relaxation_calls(load: float, squared_variation: float) -> float:
-    """Return the relaxation time of an M/G/c queue, the number of calls after which the queue forgets its state.
+    """Return the relaxation time of an M/G/c queue, in calls: ρ / (1 - √ρ)² · (1 + c²) / 2.
 
-    It is ρ / (1 - √ρ)² · (1 + c²) / 2, with ρ = ``load`` the offered load per unit, below 1, and c² =
-    ``squared_variation`` the squared coefficient of variation of the service times. For c² = 1 this is the relaxation
-    time of an M/M/1 queue, 1 / (μ (1 - √ρ)²), times the arrival rate.
+    ρ = ``load`` is the offered load per unit; c² = ``squared_variation`` the squared cv of service times.
     """
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 
 
 def queue_spread(load: float, squared_variation: float, calls: int) -> float:
-    """Return the relative standard deviation of the mean wait of ``calls`` calls near saturation (Whitt 1989).
+    """Return √(relaxation time / calls), the relative standard deviation of the mean wait near saturation (Whitt 1989).
 
-    It is √(relaxation time / calls). Warn if the run has fewer calls than `RELAXATIONS` relaxation times.
+    Warn if the run has fewer calls than `RELAXATIONS` relaxation times.
     """
     memory = relaxation_calls(load, squared_variation)
     spread = np.sqrt(memory / calls)
@@ -51,20 +49,9 @@ def queue_spread(load: float, squared_variation: float, calls: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class AnsweredCalls:
-    """Response times of the answered calls of a simulation, in B batches.
+    """Response times of the answered calls of a simulation, in B batches, for intervals of a confidence ``level``.
 
-    Attributes
-    ----------
-    minutes : ndarray, shape (n,)
-        Response times.
-    calls : ndarray of int, shape (n,)
-        Number of calls with each of these times.
-    batches, atoms : ndarray of int, shape (n,)
-        Their batch and their atom.
-    n_batches, n_atoms : int
-        B and M.
-    level : float
-        Confidence level of the intervals.
+    Row k says that ``calls[k]`` calls of atom ``atoms[k]`` in batch ``batches[k]`` took ``minutes[k]``, all shape (n,).
     """
 
     minutes: FloatArray
@@ -76,18 +63,18 @@ class AnsweredCalls:
     level: float
 
     def total(self, costs: ArrayLike = 1.0) -> FloatArray:
-        """Return the number of calls, multiplied by ``costs`` (a number or (n,)), by batch and atom, shape (B, M)."""
+        """Return the sum of ``costs`` (a number, or one per row, (n,)) over the calls, by batch and atom, (B, M)."""
         cell = self.batches * self.n_atoms + self.atoms
         totals: Any = np.bincount(cell, self.calls * np.asarray(costs), self.n_batches * self.n_atoms)
         return cast("FloatArray", totals.reshape(-1, self.n_atoms))
 
-    def late(self, threshold: float) -> FloatArray:
-        """Return the late fraction of each atom's calls, (M,): ``threshold`` minutes or more; NaN without a call."""
+    def late_fractions(self, threshold: float) -> FloatArray:
+        """Return the fraction of each atom's calls that take ``threshold`` minutes or more, (M,); NaN without calls."""
         late, calls = self.total(self.minutes >= threshold).sum(axis=0), self.total().sum(axis=0)
         return np.divide(late, calls, out=np.full(self.n_atoms, np.nan), where=calls > 0)
 
     def late_interval(self, estimate: float, threshold: float, demand_shares: FloatArray) -> tuple[float, float]:
-        """Return the confidence interval of the late fraction; ``estimate`` is its estimate."""
+        """Return the confidence interval of the late fraction around its ``estimate``; ``threshold`` is in minutes."""
         shifts = response_shifts(self.total(self.minutes >= threshold), self.total(), demand_shares)
         if np.any(shifts):
             return student_interval(estimate, shifts, self.level, high=1.0)
@@ -99,12 +86,10 @@ def response_shifts(minutes: FloatArray, calls: FloatArray | IntArray, demand_sh
     """Return by how many minutes each of B batches of calls shifts the mean response, shape (B,).
 
     ``minutes`` and ``calls``, shape (B, M), are the total response time (or another cost) and the number of the
-    answered calls by batch and atom.
-
-    The mean response is Σ_j w_j · (mean response of atom j's answered calls), with the demand shares w_j. To first
-    order, a call of atom j shifts it by w_j / n_j times the excess of its response over the mean of atom j, where n_j
-    is the number of answered calls of atom j. Deviations from a mean of n_j calls have a variance that is too small by
-    the factor (n_j - 1) / n_j, so w_j / √(n_j (n_j - 1)) is used instead; atoms with n_j < 2 are left out.
+    answered calls by batch and atom. The mean response is Σ_j w_j · (mean of atom j's answered calls), with the demand
+    shares w_j. To first order, one of the n_j calls of atom j shifts it by w_j / n_j times its excess over their mean.
+    Such deviations have a variance that is too small by the factor (n_j - 1) / n_j, so w_j / √(n_j (n_j - 1)) is used
+    instead; atoms with n_j < 2 are left out.
     """
     n = calls.sum(axis=0)
     mean = minutes.sum(axis=0) / np.maximum(n, 1)
@@ -115,11 +100,11 @@ def response_shifts(minutes: FloatArray, calls: FloatArray | IntArray, demand_sh
 def share_interval(
     numerators: FloatArray, denominators: FloatArray | IntArray, level: float, load: float, spread: float
 ) -> tuple[float, float]:
-    """Return the confidence interval of a fraction f = Σ numerators / Σ denominators, at most 1.
+    """Return the confidence interval of a fraction f = Σ numerators / Σ denominators, at most 1, with a term per batch.
 
-    Both arrays have one entry per batch. ``level`` is the confidence level, ``load`` the offered load per unit, or 0 if
-    calls are lost. As f may be close to 1 in a queue near saturation, the standard error is taken to be at least
-    spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread` (Whitt 1989).
+    ``load`` is the offered load per unit, or 0 if calls are lost. As f may be close to 1 in a queue near saturation,
+    the standard error is at least spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread` (Whitt
+    1989).
     """
     estimate = numerators.sum() / denominators.sum()
     least = spread / np.sqrt(2) * estimate * (1 - min(estimate, load))
@@ -134,10 +119,7 @@ def ratio_interval(
     least: float = 0.0,
     high: float = np.inf,
 ) -> tuple[float, float]:
-    """Return the confidence interval of Σ numerators / Σ denominators; both arrays have one entry per batch.
-
-    A standard error of the ratio below ``least`` is raised to it. The interval is cut off at 0 and at ``high``.
-    """
+    """Return the confidence interval of Σ numerators / Σ denominators, (B,) each, by `student_interval`."""
     total = denominators.sum()
     estimate = numerators.sum() / total
     return student_interval(estimate, (numerators - estimate * denominators) / total, level, least=least, high=high)
@@ -146,11 +128,11 @@ def ratio_interval(
 def student_interval(
     estimate: float, shifts: FloatArray, level: float, *, least: float = 0.0, high: float = np.inf
 ) -> tuple[float, float]:
-    """Return Student's t interval of an estimate at a confidence ``level``, from nearly independent batches.
+    """Return Student's t interval of an estimate at a confidence ``level``, cut off at 0 and at ``high``.
 
-    ``shifts``, shape (B,), holds by how much each of the B batches shifts the estimate; they sum to 0. The standard
-    error, √(B / (B - 1) Σ shifts²), is raised to ``least`` if it is smaller: batches shorter than the queue's
-    relaxation time vary too little. The interval is cut off at 0 and at ``high``.
+    ``shifts``, (B,), holds by how much each of B nearly independent batches shifts the estimate; they sum to 0. The
+    standard error, √(B / (B - 1) Σ shifts²), is raised to ``least``: batches shorter than the queue's relaxation time
+    vary too little.
     """
     from scipy.special import stdtrit  # importing scipy.stats takes twice as long
 

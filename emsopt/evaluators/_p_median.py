@@ -18,13 +18,9 @@ Prices replace the constraint that every atom is served. Each site can then be j
 is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear relaxation.
 During the ascent, a site is fixed as OPEN or CLOSED once the opposite choice would raise L to the best cost known.
 Branching decides the other sites. A branch changes only the prices of atoms around the site that it decides: changing
-all of them takes many times the work and raises the bound less. Several sites that are chosen in some of the steps are
-compared before branching, by the gains of earlier branches or of short trials. The site with the largest product of
-both gains is decided.
-
-An atom pays only sites cheaper than its price. So L needs only each atom's nearest sites, as long as no price exceeds
-the cost of the last one listed. Lists whose atoms would pay more, or in which the best choice has no second site, are
-extended.
+all of them takes many times the work and raises the bound less. An atom pays only sites cheaper than its price. So L
+needs only each atom's nearest sites, as long as no price exceeds the cost of the last one listed; lists that are too
+short are extended.
 
 Times on a plane or a road network leave gaps of about a thousandth. Costs without geometry (independent random
 numbers) leave gaps of several per cent: a hundred sites are still easy then, two hundred are not.
@@ -40,7 +36,7 @@ Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-me
 
 import time
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -53,19 +49,16 @@ from ._interchange import (
     OPEN,
     Costs,
     Lists,
+    atoms_with_short_lists,
     cost_by_lists,
     interchange,
     listing_of,
     lists_of,
     nearby_atoms,
     replace_lists,
-    short_lists,
     shorten_lists,
 )
 from ._stopping import check_ctrl_c, interruptible
-
-_Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
-"""A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `recency`."""
 
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
@@ -75,10 +68,7 @@ ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # most steps, and steps without progress t
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
 WIDE_SHARE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
-CANDIDATES, BRANCHING_SHARE = (
-    8,
-    0.4,
-)  # sites compared before branching: those chosen in about this share of recent steps
+CANDIDATES, BRANCHING_SHARE = 8, 0.4  # sites compared before branching, and in which share of steps they are chosen
 LEAST_GAIN = 1e-3  # of a branch, as share of the gap, so that the other branch counts too
 INTERCHANGE_EVERY = 200  # steps of the root after which interchange improves its choice, for a good cost early
 MOST_EXCHANGED = 12  # largest number of sites exchanged at random before an interchange
@@ -90,11 +80,22 @@ CLOCK_ENTRIES = 20_000_000  # list entries read between two looks at the clock: 
 QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
 
 
-def common_divisor(values: FloatArray) -> float:
-    """Return the largest number of which all values are whole multiples, by Euclid's algorithm; 0 if none is found.
+class Branch(NamedTuple):
+    """The arrays of a branch of the search; ``recency``, (N,), tells how often each site was chosen in recent steps."""
 
-    Rounding errors are tolerated: 1/3 and 0.25 have the divisor 1/12. A divisor below a millionth of the largest value
-    is not found.
+    state: NDArray[np.int8]
+    prices: Any  # float64, or in the queue float32, to save memory
+    recency: FloatArray
+
+    def copy(self) -> "Branch":
+        """Return a copy with prices in 64 bits."""
+        return Branch(self.state.copy(), self.prices.astype(float), self.recency.copy())
+
+
+def common_divisor(values: FloatArray) -> float:
+    """Return the largest number of which all values are multiples, up to rounding: 1/12 for 1/3 and 0.25.
+
+    It is 0 if there is none of at least a millionth of the largest value.
     """
     flat = np.abs(values).ravel()
     least, divisor = 1e-6 * flat.max(), 0.0
@@ -114,43 +115,42 @@ def common_divisor(values: FloatArray) -> float:
 
 @interruptible()
 def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> tuple[BoolArray, float]:
-    """Find the p sites with the smallest total cost; return whether each is chosen, and a lower bound.
+    """Find the p sites with the smallest total cost; return whether each is chosen, (N,), and a lower bound.
 
     The bound is infinite if the search was completed before ``end``: then the choice is optimal to within `TOLERANCE`.
     ``forced``, shape (N,), marks the sites that must be chosen, at most p. Two choices of different cost differ by at
-    least ``grain``; 0 if not known. Costs are at least 0.
+    least ``grain``, or 0 if that is not known. Costs are at least 0.
     """
     search = _Search(costs, p, forced, grain, end)
-    state = np.where(forced, OPEN, FREE).astype(np.int8)
-    bound, state, prices, recency = search.root(state)
-    queue: list[_Branch] = [(bound, 1, state, prices.astype(np.float32), recency)]
-    dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
-    room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
+    bound, branch = search.ascend_root(np.where(forced, OPEN, FREE).astype(np.int8))
+    queue = [(bound, 1, branch)]
+    dive: list[tuple[float, int, Branch]] = []  # branches searched depth first: see QUEUE_BYTES
+    room = QUEUE_BYTES / sum(array.nbytes for array in branch)
     known = 1  # serial number, so that the heap never compares arrays
     while queue or dive:
         if search.out_of_time:
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
             return search.chosen, search.round_up(min(bounds, default=np.inf))
-        bound, _, state, prices32, recency = dive.pop() if dive else heappop(queue)
+        bound, _, branch = dive.pop() if dive else heappop(queue)
         if bound >= search.target:  # the best cost may have fallen since it was queued
             continue
-        site, around = search.branching_site(bound, state, prices32, recency)
+        site, around = search.branching_site(bound, branch)
         for choice in (CLOSED, OPEN):
-            branch = state.copy(), prices32.astype(float), recency.copy()  # rounded to 32 bits: any prices give a bound
-            branch_bound = search.ascend(bound, *branch, site, choice, around)
-            if branch_bound < search.target:
+            child = branch.copy()
+            child_bound = search.ascend(bound, child, site, choice, around)
+            if child_bound < search.target:
                 known += 1
-                entry = (branch_bound, known, branch[0], branch[1].astype(np.float32), branch[2])
+                entry = child_bound, known, child._replace(prices=child.prices.astype(np.float32))
                 if len(queue) < room:
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        search.variable_neighbourhood_search(SEARCH_EFFORT[1], recency)
+        search.variable_neighbourhood_search(SEARCH_EFFORT[1], branch.recency)
     return search.chosen, np.inf
 
 
 class _Search:
-    """State shared by all branches: the lists, the best choice known, the clock and the work done so far."""
+    """The lists, the best choice known, the clock and the work done so far, which all branches of a search share."""
 
     def __init__(self, costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> None:
         self.costs, self.p, self.forced, self.grain, self.end = costs, p, forced, grain, end
@@ -180,7 +180,7 @@ class _Search:
 
     @property
     def target(self) -> float:
-        """Lower bound from which a branch contains no better choice than the best known."""
+        """Lower bound above which a branch contains no better choice than the best known."""
         return self.best - self.tolerance
 
     def round_up(self, bound: float) -> float:
@@ -189,7 +189,7 @@ class _Search:
             return bound
         return self.best - self.grain * np.floor((self.best - bound) / self.grain + 1e-6)
 
-    def extend(self, atoms: IntArray) -> bool:
+    def extend_lists(self, atoms: IntArray) -> bool:
         """Double the length of those lists of ``atoms`` that are incomplete; return whether there were any."""
         start, site, _ = self.full
         atoms = atoms[site[start[atoms + 1] - 1] == self.costs.n_sites]
@@ -207,13 +207,12 @@ class _Search:
         members, unlisted, n_sites = np.flatnonzero(chosen), True, len(chosen)
         value = 6 * self.costs.n_atoms * n_sites // self.p + self.costs.n_atoms * self.p  # entries are written here
         swap = 1 + 8 * value // self.p + n_sites * self.p // 4
-        while unlisted and not (
-            self.out_of_time and self.exchanged
-        ):  # even when late, one piece improves the first choice
+        # even when time is up, some swaps improve the first choice
+        while unlisted and not (self.out_of_time and self.exchanged):
             most = 1 + CLOCK_ENTRIES // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
-            unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
+            unlisted = not ended or self.extend_lists(atoms_with_short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
         cost = self.cost(chosen) if unlisted else cost_by_lists(self.full, chosen)
         if cost < self.best:
@@ -226,9 +225,9 @@ class _Search:
     def variable_neighbourhood_search(self, effort: float, recency: FloatArray) -> None:
         """Exchange k random sites near a random atom, improve the choice by interchange, and repeat.
 
-        k grows while nothing improves and restarts at 1 after `MOST_EXCHANGED`. Sites seldom chosen in the ascent are
-        the likeliest to leave, and those often chosen to enter. The search ends after the share ``effort`` of the work
-        of the ascent, or after twice the work that led to the best choice, if that is more.
+        k grows while nothing improves. Sites seldom chosen in the ascent are the likeliest to leave, and those often
+        chosen to enter. The search ends after the share ``effort`` of the work of the ascent, or after twice the work
+        that led to the best choice, if that is more.
         """
         start, site, _ = self.full
         n_sites, around = len(recency), LIST_LENGTH * len(recency) // self.p
@@ -251,37 +250,34 @@ class _Search:
             self.improve(chosen)
             self.shaken = 1 if self.best < before else self.shaken % MOST_EXCHANGED + 1
 
-    def root(self, state: NDArray[np.int8]) -> tuple[float, NDArray[np.int8], FloatArray, FloatArray]:
-        """Raise the bound of the whole problem; return it with its state (N,), prices (M,) and recency (N,)."""
+    def ascend_root(self, state: NDArray[np.int8]) -> tuple[float, Branch]:
+        """Raise the bound of the whole problem, given the state of each site, (N,); return it and the first branch."""
         start, _, cost = self.full
         k = max(2, len(state) // self.p)  # at first an atom pays as many sites as there are for each one chosen
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
-        recency = np.zeros(len(state))
+        branch = Branch(state, prices, np.zeros(len(state)))
         walk, rest = _start_of_ascent(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
             near = shorten_lists(self.full, state, walk[0], every)
-            ended, trial, bound = self.run_steps(
-                near, state, prices, recency, walk, rest, INTERCHANGE_EVERY, ROOT_PATIENCE
-            )
+            ended, trial, bound = self.run_steps(near, branch, walk, rest, INTERCHANGE_EVERY, ROOT_PATIENCE)
             if bound >= self.target or ended or self.out_of_time:
                 break
             self.improve(trial)
-            self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
+            self.extend_lists(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
-            self.variable_neighbourhood_search(SEARCH_EFFORT[0], recency)
+            self.variable_neighbourhood_search(SEARCH_EFFORT[0], branch.recency)
         self.near = shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
-        return bound, state, prices, recency
+        return bound, branch._replace(prices=prices.astype(np.float32))
 
-    def branching_site(
-        self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], recency: FloatArray
-    ) -> tuple[int, IntArray]:
-        """Choose a free site to branch on; return it and the atoms around it.
+    def branching_site(self, bound: float, branch: Branch) -> tuple[int, IntArray]:
+        """Return the free site to branch on, and the atoms around it.
 
-        The score of a site, of at most `CANDIDATES`, is the product of the mean gains in the bound of its two branches,
-        as shares of the gap. Trial ascents measure them for a site without earlier branches.
+        Of at most `CANDIDATES` sites, it is that with the largest product of the mean gains in the bound of its two
+        branches, as shares of the gap. Trial ascents measure them for a site without earlier branches.
         """
+        state, prices, recency = branch
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(recency[free] - BRANCHING_SHARE), kind="stable")[:CANDIDATES]]:
@@ -289,32 +285,24 @@ class _Search:
                 around = nearby_atoms(self.near, state, prices, site)
                 self.local = len(around) < WIDE_SHARE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
-                    branch = state.copy(), prices.astype(float), recency.copy()
-                    self.ascend(bound, *branch, site, choice, around, trial=True)
+                    self.ascend(bound, branch.copy(), site, choice, around, trial=True)
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
             scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
         best = max(scores, key=scores.__getitem__)
         return best, nearby_atoms(self.near, state, prices, best)
 
     def ascend(
-        self,
-        bound: float,
-        state: NDArray[np.int8],
-        prices: FloatArray,
-        recency: FloatArray,
-        site: int,
-        choice: int,
-        around: IntArray,
-        trial: bool = False,
+        self, bound: float, branch: Branch, site: int, choice: int, around: IntArray, trial: bool = False
     ) -> float:
         """Open or close a site and change the prices around it, all in place; return the bound, which never falls."""
+        state, prices, recency = branch
         state[site] = choice
         near = shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
         wide = len(around) >= WIDE_SHARE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
         walk, rest = _start_of_ascent(moved, first), _fixed_part(self.near, prices, around, len(state))
-        _, _, raised = self.run_steps(near, state, moved, recency, walk, rest, steps, BRANCH_PATIENCE)
+        _, _, raised = self.run_steps(near, Branch(state, moved, recency), walk, rest, steps, BRANCH_PATIENCE)
         prices[around] = moved
         raised = max(bound, raised)
         self.gained[choice - OPEN, site] += min(raised, self.best) - bound
@@ -324,27 +312,24 @@ class _Search:
     def run_steps(
         self,
         near: Lists,
-        state: NDArray[np.int8],
-        prices: FloatArray,
-        recency: FloatArray,
+        branch: Branch,
         walk: tuple[FloatArray, FloatArray, FloatArray],
         rest: tuple[float, FloatArray],
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
-        """Raise the bound of a branch by up to ``steps`` subgradient steps, or until time is up; see `_ascend`.
+        """Raise the bound of a branch by up to ``steps`` steps of `_ascend`, or until time is up.
 
         Return whether the ascent ended, the cheapest choice seen, (N,), and the bound, infinite if the branch has no
         better choice than the best known.
         """
-        trial = np.zeros(len(state), dtype=np.bool_)
+        trial = np.zeros(self.costs.n_sites, dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
-        while (
-            steps > 0 and not ended and not (self.out_of_time and np.isfinite(walk[2][0]))
-        ):  # a bound at least is needed
+        # even when time is up, a first bound is needed
+        while steps > 0 and not ended and not (self.out_of_time and np.isfinite(walk[2][0])):
             some = min(steps, max(1, CLOCK_ENTRIES // max(1, len(near.site))))
             target = self.best, self.target
-            ended, found = _ascend(near, self.p, state, prices, recency, trial, walk, rest, target, some, patience)
+            ended, found = _ascend(near, self.p, branch, trial, walk, rest, target, some, patience)
             self.steps += some
             self.read += some * len(near.site)
             steps -= some
@@ -362,13 +347,13 @@ PROVEN, DECIDED, CONVERGED = 1, 2, 3
 
 
 def _start_of_ascent(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the first state of an ascent: prices, direction, and (bound, step length, steps without progress)."""
+    """Return the start of an ascent, its ``walk``: prices, direction, and (bound, step length, steps in vain)."""
     return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, first, 0.0])
 
 
 @njit(cache=True, nogil=True)
 def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
-    """Return the sum of the prices that stay as they are, and the profits of the sites from their atoms, (N,)."""
+    """Return the sum of the prices of all atoms but ``moving``, and the profits of the sites from these atoms, (N,)."""
     stays, value, profits = np.ones(len(prices), np.bool_), 0.0, np.zeros(n_sites + 1)
     stays[moving] = False
     for j in np.flatnonzero(stays):
@@ -384,9 +369,7 @@ def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int)
 def _ascend(
     near: Lists,
     p: int,
-    state: NDArray[np.int8],
-    prices: FloatArray,
-    recency: FloatArray,
+    branch: Branch,
     trial: BoolArray,
     walk: tuple[FloatArray, FloatArray, FloatArray],
     rest: tuple[float, FloatArray],
@@ -396,17 +379,14 @@ def _ascend(
 ) -> tuple[int, BoolArray]:
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
-    The arrays are changed in place: ``state``, ``prices`` (the best found), ``recency`` (how often each site was chosen
-    in the last steps), ``trial`` (the current choice) and ``walk``. ``rest`` is what `_fixed_part` returns, ``known``
-    the best cost known and `_Search.target`. The step length is halved after ``patience`` steps without progress.
+    The arrays of ``branch`` (with the best prices found), ``trial`` (the current choice) and ``walk`` are changed in
+    place. ``rest`` is what `_fixed_part` returns, ``known`` the best cost known and `_Search.target`. The step length
+    is halved after ``patience`` steps without progress.
 
-    Returns
-    -------
-    ended : int
-        0, or why the ascent ended: PROVEN (no better choice), DECIDED (one choice is left, that returned) or CONVERGED.
-    cheapest : ndarray of bool, shape (N,)
-        The choice seen that is cheapest for the atoms in the lists.
+    Return why the ascent ended, PROVEN (no better choice), DECIDED (one choice is left, that returned), CONVERGED or 0,
+    and the choice seen, (N,), that is cheapest for the atoms in the lists.
     """
+    state, prices, recency = branch
     n_sites, n_atoms = len(state), len(near.start) - 1
     start, _, cost = near
     trial_prices, direction, kept = walk
@@ -451,7 +431,7 @@ def _ascend(
 def _sum_profits(
     near: Lists, prices: FloatArray, rest: tuple[float, FloatArray], profits: FloatArray, reach: IntArray
 ) -> float:
-    """Fill the profits of the sites, and each atom's first list entry that costs its price or more; return Σ_j u_j."""
+    """Fill the profits, and in ``reach`` each atom's first list entry that costs its price or more; return Σ_j u_j."""
     start, site, cost = near
     value = rest[0]
     profits[:] = rest[1]
@@ -487,10 +467,7 @@ def _fix_sites(
 
 @njit(cache=True, nogil=True)
 def _update_direction(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
-    """Update the direction in which prices change, up if no chosen site serves an atom, down if several do.
-
-    Return its squared length.
-    """
+    """Update the direction of prices: up if no chosen site serves an atom, down if several do; return its length²."""
     length = 0.0
     for j in range(len(direction)):
         serving = 0
@@ -505,11 +482,8 @@ def _update_direction(near: Lists, trial: BoolArray, reach: IntArray, direction:
 def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArray) -> tuple[float, float, float]:
     """Set ``trial`` to the OPEN sites and those FREE sites with the smallest profits, p sites in all.
 
-    Returns
-    -------
-    total, worst_in, best_out : float
-        Sum of the profits of these p sites; the largest profit of a FREE site among them (minus infinity if there is
-        none); the smallest profit of a FREE site left out (infinity if there is none).
+    Return the sum of their profits, the largest profit of a FREE site among them (minus infinity if there is none), and
+    the smallest of a FREE site left out (infinity if there is none).
     """
     trial[:] = state == OPEN
     free, wanted = np.flatnonzero(state == FREE), p - trial.sum()

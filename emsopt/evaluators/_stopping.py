@@ -15,9 +15,7 @@ from ..errors._types import FloatArray
 
 FIRST_RUN = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
 NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C
-
-_delayed_interrupts: list[int] = []
-"""Signals of Ctrl-C that came in the main thread during a search."""
+_delayed_interrupts: list[int] = []  # signals of Ctrl-C that came in the main thread during a search
 
 
 def end_time(time_limit: float | None) -> float:
@@ -27,7 +25,7 @@ def end_time(time_limit: float | None) -> float:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Delay Ctrl-C until a search checks the clock: raised inside a compiled call, it can crash Python."""
+    """Delay Ctrl-C until `check_ctrl_c` is called or the block ends: inside a compiled call it can crash Python."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
         yield  # only the main thread gets signals, and another's handler is respected
@@ -55,13 +53,13 @@ def integer_program(
     """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was solved in time.
 
     ``rows`` are the linear constraints, ``whole`` marks the integer variables, and the program counts as solved if the
-    relative gap is below ``gap``. If no x is feasible, x is None, the bound infinite, and the program solved. HiGHS
-    runs in a thread of its own, as it checks its clock too seldom and Ctrl-C does not stop it. Python cannot exit
-    before that thread ends: the first run is therefore short, and later ones get more time if the limit permits.
+    relative gap is below ``gap``. If no x is feasible, x is None, the bound infinite, and the program solved.
     """
     from scipy.optimize import Bounds, milp
 
     whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
+    # HiGHS runs in a thread of its own, as it checks its clock too seldom and Ctrl-C does not stop it. Python cannot
+    # exit before that thread ends: the first run is therefore short, and later ones get more time.
     seconds = FIRST_RUN
     while True:
         options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}

@@ -1,8 +1,8 @@
 """The order in which each atom prefers the units of a fleet, from the ranks that it gives to sites.
 
 The place of a unit in an atom's order is the number of units that precede it. In a small fleet these are counted by
-comparing all pairs of units, for many atoms at once. In a large one, the ranks of an atom's stations are set as bits of
-64-bit words, and the bits below a station's own are counted.
+comparing all pairs of units. In a large one, the ranks of an atom's stations are set as bits of 64-bit words, and the
+bits below a station's own are counted.
 """
 
 from typing import TypeAlias
@@ -15,7 +15,7 @@ from ..errors._types import IntArray
 
 UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]
-ATOMS = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
+ATOMS_AT_ONCE = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
 MOST_COMPARED = 64  # largest fleet in which comparing all pairs is faster
 # unsigned: numba turns a mix with signed integers into floats
 ONE, SIX, WORD = np.uint64(1), np.uint64(6), np.uint64(63)
@@ -25,28 +25,27 @@ EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @njit(cache=True, nogil=True)
 def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
-    """Return for each atom the units in its order of preference, γ_j1, ..., γ_jp, shape (M, p).
+    """Return the units of a fleet in each atom's order of preference, γ_j1, ..., γ_jp, shape (M, p); ties by index.
 
-    ``ranks`` is `City.preference_ranks`, shape (N, M), and ``sites``, shape (p,), the site of each unit. Units at the
-    same site are listed by index.
+    ``ranks`` is `City.preference_ranks`, (N, M), and ``sites``, (p,), the site of each unit.
     """
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
     if p <= MOST_COMPARED:
-        rows = np.zeros((p, ATOMS), ranks.dtype)
-        for start in range(0, n_atoms, ATOMS):
-            part = order[start : start + ATOMS]
+        rows = np.zeros((p, ATOMS_AT_ONCE), ranks.dtype)
+        for start in range(0, n_atoms, ATOMS_AT_ONCE):
+            part = order[start : start + ATOMS_AT_ONCE]
             for i in range(p):
-                rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS]
+                rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS_AT_ONCE]
             _order_by_comparing(rows, part)
         return order
     units, first = _stations(sites, len(ranks))
     n_stations = len(first) - 1
-    columns = np.empty((ATOMS, n_stations), ranks.dtype)
-    for start in range(0, n_atoms, ATOMS):
-        part = order[start : start + ATOMS]
+    columns = np.empty((ATOMS_AT_ONCE, n_stations), ranks.dtype)
+    for start in range(0, n_atoms, ATOMS_AT_ONCE):
+        part = order[start : start + ATOMS_AT_ONCE]
         for s in range(n_stations):
-            site_ranks = ranks[sites[units[first[s]]], start : start + ATOMS]
+            site_ranks = ranks[sites[units[first[s]]], start : start + ATOMS_AT_ONCE]
             for j in range(len(part)):
                 columns[j, s] = site_ranks[j]
         _order_by_counting(columns, units, first, len(ranks), part)
@@ -55,7 +54,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
 
 @njit(cache=True, nogil=True)
 def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
-    """Return the units sorted by station and index, (p,), and the start of each of S stations, with p last, (S + 1,).
+    """Return the units sorted by station, (p,), and the start of each of S stations, with p last, (S + 1,).
 
     If no two units share a station, they are not sorted.
     """
@@ -79,7 +78,7 @@ def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
 
 @njit(cache=True, nogil=True)
 def _order_by_comparing(ranks: Ranks, order: UnitOrder) -> None:
-    """Fill the order of a few atoms by comparing all pairs of units; ``ranks`` has shape (p, ATOMS)."""
+    """Fill the ``order`` of some atoms by comparing all pairs of units; ``ranks`` has shape (p, ATOMS_AT_ONCE)."""
     p = len(ranks)
     place = np.empty_like(ranks)
     for i in range(p):
@@ -87,7 +86,7 @@ def _order_by_comparing(ranks: Ranks, order: UnitOrder) -> None:
         places[:] = p - 1 - i  # as if all units after it preceded it, until they are compared
         for other in range(i):
             other_rank, other_places = ranks[other], place[other]
-            for j in range(ATOMS):  # always as many, a constant: what lies beyond the last atom is not read
+            for j in range(ATOMS_AT_ONCE):  # always as many, a constant: what lies beyond the last atom is not read
                 precedes = np.uint16(other_rank[j] <= rank[j])  # at equal ranks, of one site, the lower index precedes
                 places[j] += precedes
                 other_places[j] -= precedes
@@ -98,9 +97,9 @@ def _order_by_comparing(ranks: Ranks, order: UnitOrder) -> None:
 
 @njit(cache=True, nogil=True)
 def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
-    """Fill the order of a few atoms by counting bits; ``ranks`` of the stations has shape (ATOMS, S).
+    """Fill the ``order`` of some atoms by counting bits; ``ranks`` of the stations has shape (ATOMS_AT_ONCE, S).
 
-    The units of station s are ``units[first[s] : first[s + 1]]``; with one unit per station, unit s.
+    The units of station s are ``units[first[s] : first[s + 1]]``.
     """
     n_stations, p = len(first) - 1, len(units)
     words, before = np.empty((2, (n_sites + 63) >> 6), np.uint64)
@@ -129,7 +128,7 @@ def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: 
 
 @njit(cache=True, nogil=True)
 def _count_ones(word: np.uint64) -> np.uint64:
-    """Return the number of bits of a word that are set; the compiler makes one instruction of it."""
+    """Return the number of bits that are set in a word; the compiler turns this into one instruction."""
     word -= (word >> ONE) & PAIRS
     word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)
     word = (word + (word >> np.uint64(4))) & EIGHTS

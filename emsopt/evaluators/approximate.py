@@ -26,10 +26,8 @@ depend on site and atom; the offered load is then updated in each step (Jarvis 1
 Limits. On random plane cities of 15 units the mean response is 0.02 to 0.09 min off on average, nearly always too low;
 the ranking of deployments is almost that of the exact model. With 100 to 300 units it is up to 3 % too low at loads up
 to 0.6; at 0.7 and 0.8 it can be 5 % too high, and 10 % or more if units are placed badly. If mean service times of
-units differ, mean costs stay accurate, but the probability that all units are busy is too high. An `AccuracyWarning`
-says so if the longest mean service time of a unit is more than 2 times the shortest, or more than 40 times where only
-mean costs are returned. With a queue and a ratio of 10 or more the iteration may fail to converge.
-`benchmarks/RESULTS.md` has the measurements.
+units differ, mean costs stay accurate, but the probability that all units are busy is too high: an `AccuracyWarning`
+says so. With a queue and a ratio of service times of 10 or more the iteration may fail to converge.
 
 References
 ----------
@@ -48,7 +46,14 @@ from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, _validate, warn
 from ..errors._types import FloatArray, IntArray, Progress, Sites
-from ._approximate_equations import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
+from ._approximate_equations import (
+    MAX_STEPS,
+    answer_shares,
+    fill_correction_factors,
+    mean_costs,
+    service_rates,
+    solve_utilizations,
+)
 from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable_queue_error
 
@@ -59,7 +64,7 @@ LOSS_ERRORS = (2, 3, 5, 10, 40), (1.3, 1.4, 1.8, 2.0, 2.0), (1.7, 2.9, 5.8, 9.8,
 
 
 def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-10) -> Evaluation:
-    """Evaluate one deployment approximately.
+    """Evaluate one deployment by Larson's approximation.
 
     Parameters
     ----------
@@ -69,12 +74,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     capacity : {"loss", "queue"}
         What happens to calls that find every unit busy: lost, or served first come, first served.
     tol : float
-        The iteration stops when no utilisation changes by more than this.
-
-    Returns
-    -------
-    Evaluation
-        ``residual`` is the largest change of a utilisation in the last step.
+        The iteration stops when the ``residual``, the largest change of a utilisation in a step, is at most this.
 
     Raises
     ------
@@ -91,8 +91,8 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     Notes
     -----
     In fleets of more than 30 units, each atom's list of units is cut where a further unit is needed with a probability
-    below a tenth of ``tol``. This changes mean responses about as much as ``tol`` itself does, at most a few 1e-6 min
-    with the tolerance of 1e-8 that `values` and `Objective` use.
+    below a tenth of ``tol``. With the tolerance of 1e-8 that `values` and `Objective` use, this changes mean responses
+    by at most a few 1e-6 min.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     rates, service, order = city.arrival_rates / 60, city.service_times, unit_order(city.preference_ranks, sites)
     site_rates = service_rates(sites, rates, service)
-    rho, Q, blocked, wait, steps, moved = solve(order, sites, rates, service, site_rates, queue, tol)
+    rho, Q, blocked, wait, steps, moved = solve_utilizations(order, sites, rates, service, site_rates, queue, tol)
     if steps == -1:
         raise unstable_queue_error(city, sites)
     if steps == -2:
@@ -125,11 +125,12 @@ def mean_cost_function(
 ) -> Callable[..., FloatArray]:
     """Return a function from checked deployments, (K, p), to their mean costs per answered call, (K,).
 
-    ``costs``, shape (N, M), is the cost of a unit at site i answering atom j. The function also takes ``workers`` and
-    ``progress``, as `Objective` does.
+    ``costs``, (N, M), is the cost of a unit at site i answering atom j. The function also takes the options ``workers``
+    and ``progress`` of `Objective`.
     """
     tol = _validate.positive_number(tol, "tol")
-    uneven = city.service_ratio > COST_RATIO  # a bound for all deployments: most cities need no check of each
+    minutes = city.service_times @ city.demand_shares
+    uneven = minutes.max() / minutes.min() > COST_RATIO  # if not, no deployment needs a check
     rates, service = city.arrival_rates / 60, city.service_times
     site_rates = service_rates(np.arange(city.n_sites), rates, service)
     arguments = city.preference_ranks, rates, service, site_rates, costs, queue, tol
@@ -148,19 +149,17 @@ def mean_cost_function(
 
 
 def correction_factors(units: int, offered_load: float) -> FloatArray:
-    """Return the correction factors Q(p, ρ̄, r) of a loss system for r = 0, ..., p-1.
+    """Return the correction factors (2) of a loss system, Q(p, ρ̄, r) for r = 0, ..., p - 1, shape (p,).
 
-    Q(p, ρ̄, r) is the probability that r given units are busy and another given unit is free, divided by the
-    probability ρ̄^r (1 - ρ̄) that this would have if units were busy independently: equation (2). ``units`` is the fleet
-    size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs; p factors are returned.
+    ``units`` is the fleet size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs.
     """
     Q = np.empty(_validate.whole_number(units, "units"))
-    correction(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
+    fill_correction_factors(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
     return Q
 
 
 def _warn_of_unequal_units(city: City, sites: IntArray, most_ratio: int, capacity: str | None = None) -> None:
-    """Warn if the mean service times of the units, over calls, differ by more than a factor ``most_ratio``.
+    """Warn if the mean service times of the units at these sites differ by more than a factor ``most_ratio``.
 
     With ``capacity`` the warning is about the probability that all units are busy, without it about mean costs.
     """

@@ -1,7 +1,7 @@
 """Evaluate deployments by the evaluator named "exact", "approximate" or "simulation"."""
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from inspect import signature
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ EXACT_UP_TO = 12  # largest fleet that is evaluated exactly by default, which ta
 
 
 class _Evaluator(NamedTuple):
-    """The functions of an evaluator: for one deployment, and for the mean costs of many, with its default options."""
+    """Functions of an evaluator, for one deployment and for mean costs of many, and default options for many."""
 
     evaluate: Callable[..., Evaluation]
     mean_cost_function: Callable[..., Callable[..., FloatArray]]  # see `emsopt.evaluators.approximate`
@@ -33,12 +33,8 @@ _EVALUATORS = {
 }
 
 
-@cache  # inspecting a signature takes as long as the fastest evaluations
-def _options_of(evaluator: str) -> list[list[str]]:
-    """Return the names of the options for one deployment, for many, and for the threads that evaluate many."""
-    one, _, defaults = _EVALUATORS[evaluator]
-    keywords = [name for name, p in signature(one).parameters.items() if p.kind is p.KEYWORD_ONLY]
-    return [keywords, ["capacity", *defaults], ["workers", "progress"]]
+# Options of the functions for one deployment; here, as inspecting a signature takes as long as the fastest evaluations.
+_OPTIONS = {name: [*signature(each.evaluate).parameters][2:] for name, each in _EVALUATORS.items()}
 
 
 def check_evaluator(evaluator: str | None, units: int) -> str:
@@ -49,8 +45,8 @@ def check_evaluator(evaluator: str | None, units: int) -> str:
 
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the options for one deployment, for many, and for threads; raise if one is unknown. They may overlap."""
-    known = _options_of(evaluator)
+    """Return the options for one deployment, for many, and for threads, which overlap; raise if one is unknown."""
+    known = [_OPTIONS[evaluator], ["capacity", *_EVALUATORS[evaluator].defaults], ["workers", "progress"]]
     listed = dict.fromkeys(chain(*known))
     for name in options:
         if name not in listed:
@@ -61,10 +57,7 @@ def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, 
 def mean_cost_function(
     city: City, units: int, costs: ArrayLike | None, evaluator: str, options: Mapping[str, Any]
 ) -> Callable[..., FloatArray]:
-    """Return a function from checked deployments, (K, units), to their mean costs per answered call, (K,).
-
-    Costs, as in `check_costs`, and options are checked only once.
-    """
+    """Return a function from checked deployments, (K, units), to their mean ``costs`` per answered call, (K,)."""
     _, many, threads = split_options(evaluator, options)
     _, prepare_many, defaults = _EVALUATORS[evaluator]
     queue = is_queue(many.pop("capacity", "loss"))
@@ -76,9 +69,8 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
 
     Parameters
     ----------
-    city : City
-    sites : array_like of int, shape (p,)
-        Site of each unit; a site that occurs twice holds two units.
+    city, sites
+        As for `approximate_hypercube`.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     **options
@@ -97,13 +89,9 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
 
 
 def values(
-    city: City,
-    deployments: ArrayLike,
-    costs: ArrayLike | None = None,
-    evaluator: str | None = None,
-    **options: Any,
+    city: City, deployments: ArrayLike, costs: ArrayLike | None = None, evaluator: str | None = None, **options: Any
 ) -> FloatArray:
-    """Evaluate many deployments of one size, in parallel.
+    """Return the mean costs of many deployments of one fleet size, by default mean responses, in parallel.
 
     Parameters
     ----------
@@ -112,9 +100,7 @@ def values(
         Site of each unit, one row per deployment.
     costs : array_like, shape (N, M), optional
         Cost of site i answering atom j. Default: response times (min).
-    evaluator : {"exact", "approximate", "simulation"}, optional
-        Default: exact up to 12 units, else approximate.
-    **options
+    evaluator, **options
         As for `Objective`. A simulation sends the same calls to all deployments.
 
     Returns

@@ -12,12 +12,10 @@ function            an atom counts if, before the threshold, it can be reached b
 Set covering and the p-centre, which count atoms rather than demand, are in `emsopt.evaluators.set_covering`.
 
 All ignore that units near the demand are busier than others, and all but `mexclp` and `malp` that units are ever busy:
-check their deployments with a queueing evaluator. As in `Evaluation.late_fraction`, a response that takes exactly the
-threshold is late.
-
-If times vary (`City.travel_cv`), a unit covers an atom with the probability that it is there in time, and of several
-units the most probable one that is free counts (Ingolfsson et al. 2008, with one busy fraction for all). `malp` and
-`double_standard` take the mean times.
+check their deployments with a queueing evaluator. A response that takes exactly the threshold is late. If times vary
+(`City.travel_cv`), a unit covers an atom with the probability that it is there in time, and of several units the most
+probable one that is free counts (Ingolfsson et al. 2008, with one busy fraction for all). `malp` and `double_standard`
+take the mean times.
 
 References
 ----------
@@ -68,10 +66,8 @@ class Coverage:
     busy_fraction : float
         Probability q with which each unit is assumed to be busy; 0 for `mclp` and `double_standard`, and nan for `malp`
         with local busy fractions.
-    upper_bound : float
-        Upper bound on the coverage of any deployment of the fleet.
-    gap : float
-        upper_bound - coverage; 0 if the sites are proven to be optimal.
+    upper_bound, gap : float
+        Upper bound on the coverage of any deployment of the fleet, and upper_bound - coverage; 0 if proven optimal.
     reached_by : ndarray, shape (M,)
         Number of units that reach each atom in time; the expected number if times vary.
     needed : ndarray of int, shape (M,)
@@ -111,20 +107,16 @@ def mclp(
 
     Parameters
     ----------
-    city : City
-    units : int or DeploymentSpace
-        Fleet size p, with at most one unit per listed site, or the allowed deployments.
+    city, units, time_limit
+        As for `p_median`.
     threshold : float
         Minutes; a response that takes this long or longer is late.
-    time_limit : float, optional
-        Seconds after which the best sites found are returned, with the remaining gap. The first call after an
-        installation compiles code, which takes some seconds more.
 
     Notes
     -----
     Any of several optima may be returned. A search that ends before its time limit has the same result in every run.
-    One that the limit ends returns the best sites and bound found until then, which differ from run to run. Ctrl-C
-    raises KeyboardInterrupt.
+    Otherwise the best sites and bound found so far are returned, which differ from run to run. Ctrl-C raises
+    KeyboardInterrupt.
 
     Examples
     --------
@@ -199,8 +191,7 @@ def mclp_of_points(
 ) -> Coverage:
     """Find the sites with the largest share of calls within a radius, for cities too large for a matrix of times.
 
-    Only the pairs within reach are kept, so that 20,000 sites and atoms take less than a gigabyte. The ``threshold`` of
-    the result is the radius in km.
+    Twenty thousand sites and atoms take less than a gigabyte. The ``threshold`` of the result is the radius in km.
 
     Parameters
     ----------
@@ -271,13 +262,8 @@ def malp(
         Smallest probability that a unit in reach is free, above 0 and below 1.
     busy_fraction : float or "local", optional
         A number is the same q for all units (MALP I); by default the offered load per unit, as in `mexclp`. With
-        "local" (MALP II), q is estimated around each atom: the work (erlangs) from its neighbourhood, divided by n. The
-        neighbourhood of an atom has the atoms that the site closest to it reaches in time.
-
-    Notes
-    -----
-    Use a number if all units are about equally busy, and "local" if demand is concentrated: it requires more units in
-    the centre and fewer at the edge. The number needed at an atom then depends on demand and times only.
+        "local" (MALP II), q is estimated around each atom: the work (erlangs) of the atoms that the site closest to it
+        reaches in time, divided by n. Use it if demand is concentrated: it requires more units in the centre.
 
     Examples
     --------
@@ -304,7 +290,7 @@ def malp(
     needed = enough.argmax(axis=0) + 1
     groups = np.unique(city.twin_groups, return_index=True)[1]
     reach = within(city.response_times[groups], threshold)
-    counts, bound = _program(space, reach, needed, city.demand_shares, end)
+    counts, bound = _solve_program(space, reach, needed, city.demand_shares, end)
     if counts is None:  # no solution in time: place units as for `mexclp`
         counts = greedy(
             reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
@@ -325,8 +311,7 @@ def double_standard(
     """Find the sites with the largest share of calls reached by two units, under two standards.
 
     Gendreau, Laporte and Semet (1997): all atoms must be reached in less than ``outer`` minutes, and at least the
-    share ``share`` of calls in less than ``threshold`` minutes. Raise if no deployment of the fleet meets both
-    standards, or none was found in time.
+    share ``share`` of calls in less than ``threshold`` minutes. Raise if no deployment that meets both was found.
 
     Parameters
     ----------
@@ -353,7 +338,7 @@ def double_standard(
     share = _validate.finite_number(share, "share", 0, 1)
     groups = np.unique(city.twin_groups, return_index=True)[1]
     times, needed = city.response_times[groups], np.full(city.n_atoms, 2)
-    counts, bound = _program(
+    counts, bound = _solve_program(
         space, within(times, threshold), needed, city.demand_shares, end, (within(times, outer), share)
     )
     if counts is None:
@@ -365,7 +350,7 @@ def double_standard(
     return _coverage(space, counts, bound, needed, threshold, 0.0)
 
 
-def _program(
+def _solve_program(
     space: DeploymentSpace,
     reach: Patterns,
     needed: IntArray,
@@ -375,11 +360,11 @@ def _program(
 ) -> tuple[IntArray | None, float]:
     """Maximise the share of calls with the ``needed`` units in reach, by an integer program.
 
-    Return the units of each twin group, (G,), and an upper bound, minus infinity if they are optimal. ``reach``,
-    (G, M), marks the atoms that a group reaches in time; ``needed`` and ``shares`` have shape (M,). ``standards`` are
-    the reach within the longer threshold, required for every atom with calls, and the least share for one unit.
-    Variables are the units n_g of each group, y_j, whether atom j has the units needed, and with ``standards`` z_j,
-    whether one unit reaches it. If no solution was found, the units are None; if none exists, the bound is infinite.
+    Return the units of each twin group, (G,), None if no solution was found, and an upper bound: minus infinity if they
+    are optimal, infinity if no solution exists. ``reach``, (G, M), marks the atoms that a group reaches in time, and
+    ``shares``, (M,), are those of the calls. ``standards`` are the reach within the longer threshold, required for
+    every atom with calls, and the least share for one unit. Variables are the units n_g of each group, y_j, whether
+    atom j has the units needed, and with ``standards`` z_j, whether one unit reaches it.
     """
     import scipy.sparse as sp
     from scipy.optimize import LinearConstraint
@@ -413,7 +398,7 @@ def _program(
 def _coverage(
     space: DeploymentSpace, counts: IntArray, bound: float, needed: IntArray, threshold: float, q: float
 ) -> Coverage:
-    """Return the `Coverage` of a deployment, given by its units in each twin group, with an upper ``bound``."""
+    """Return the `Coverage` of a deployment, given by its units in each twin group, (G,), with an upper ``bound``."""
     city, sites = space.city, space.deployment(counts)
     reached_by = (city.response_times[sites] < threshold).sum(axis=0)
     coverage = float(city.demand_shares @ (reached_by >= needed))
@@ -434,8 +419,7 @@ def _demand_parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
     """Divide the demand into L parts; return which sites reach each in time, (N, L), and its calls per hour, (L,).
 
     The parts are the atoms. If times vary, an atom is divided: with π_1 > π_2 > ... the probabilities that sites reach
-    it in time, a part of π_k - π_(k+1) is reached by the sites of probability π_k or more. The share covered by several
-    sites is then the largest of their probabilities.
+    it in time, a share π_k - π_(k+1) of its calls is reached by the sites of probability π_k or more.
     """
     if city.response_law is None:
         return within(city.response_times, threshold), city.arrival_rates

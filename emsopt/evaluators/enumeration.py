@@ -33,7 +33,7 @@ class Enumeration:
     sites : ndarray of int, shape (K, p)
         Deployments. Those that differ only in the choice among interchangeable sites are listed once.
     values : ndarray, shape (K,)
-        Value of each deployment: the objective's metric, smaller is better.
+        Value of each deployment; smaller is better.
     """
 
     objective: Objective
@@ -42,12 +42,12 @@ class Enumeration:
 
     @property
     def space(self) -> DeploymentSpace:
-        """The set of deployments that were enumerated."""
+        """The allowed deployments of the objective."""
         return self.objective.space
 
     @property
     def mean_response(self) -> FloatArray:
-        """Mean response of each deployment, shape (K,), min; raises unless it is the objective's metric."""
+        """Mean response of each deployment, shape (K,), min; raise unless it is the objective's metric."""
         if self.objective.metric != "mean_response":
             raise InputError(
                 f"`mean_response` needs the mean response as objective; it was {self.objective.label}. See `values`."
@@ -70,28 +70,17 @@ class Enumeration:
         return self.sites[self.values <= self.values.min() + TIE]
 
     def evaluation(self, sites: Sites) -> Evaluation:
-        """Return the full `Evaluation` of one deployment, by the evaluator that was used for all."""
+        """Return the full `Evaluation` of one deployment, by the evaluator of the objective."""
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = LATE_MIN, apart: int = 1) -> pd.DataFrame:
-        """Return the ``k`` deployments with the smallest values, and the differences between them.
+        """Return the ``k`` deployments with the smallest values (fewer if there are not so many), one row each.
 
-        Parameters
-        ----------
-        k : int
-            Number of deployments; fewer are returned if there are not so many.
-        threshold : float
-            Minutes from which a response counts as late.
-        apart : int
-            Minimum number of units that would have to move to turn any of these deployments into another. Deployments
-            that are too similar to a better one are skipped.
-
-        Returns
-        -------
-        DataFrame
-            One row per deployment: rank, value, difference to the smallest value (``gap``), the sites that units leave
-            and enter compared with the best deployment (``moved_from``, ``moved_to``), mean response (min), late
-            fraction, 90th percentile of response time (min), highest utilisation of a unit, and the sites.
+        At least ``apart`` units have to move to turn one of them into another: deployments that are too similar to a
+        better one are skipped. Columns are rank, value, difference to the smallest value (``gap``), the sites that
+        units leave and enter compared with the best deployment (``moved_from``, ``moved_to``), mean response (min),
+        fraction of responses of ``threshold`` minutes or more, 90th percentile of response time (min), highest
+        utilisation of a unit, and the sites.
         """
         import pandas as pd
 
@@ -154,20 +143,14 @@ def evaluate_all(
     --------
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> everything = evaluate_all(city, 2, "exact")
-    >>> everything
+    >>> evaluate_all(city, 2, "exact")
     <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.525, unique>
-    >>> everything.sites.tolist(), everything.best.sites.tolist()
-    ([[0, 1], [0, 2], [1, 2]], [1, 2])
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options))
 
 
 def enumerate_objective(objective: Objective, progress: Progress = False) -> Enumeration:
-    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged.
-
-    All deployments get the same simulated calls, even if the objective is noisy.
-    """
+    """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
     total = objective.space.count  # computed without listing them, which could exhaust the memory
     if total > MOST_DEPLOYMENTS:
         raise InputError(
@@ -178,16 +161,14 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
 
 
 def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
-    """Evaluate every allowed deployment within a few moves of a given one, such as the result of a search.
-
-    A better deployment that differs in more units is not found.
+    """Evaluate a given deployment, such as the result of a search, and every allowed one within a few moves of it.
 
     Parameters
     ----------
     objective : Objective
         Its counter ``evaluations`` is left unchanged.
     sites : array_like of int, shape (p,)
-        The given deployment, which is evaluated too.
+        The given deployment.
     moves : int
         Maximum number of units that are relocated.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -22,16 +21,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
-NEGLIGIBLE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
+NEGLIGIBLE_SHARE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Performance of one deployment.
 
-    Response time is turnout plus travel time of the unit that answers. The wait for a free unit, if calls can queue, is
-    not part of it; see ``mean_wait``. If times vary (`City.travel_cv`), late fractions and percentiles are those of the
-    varying times: a mixture over pairs of unit and atom, from which a simulation draws. Means do not change.
+    Response time is turnout plus travel time of the unit that answers, without a wait for a free unit (``mean_wait``).
+    If times vary (`City.travel_cv`), late fractions and percentiles account for that; means do not change.
 
     Attributes
     ----------
@@ -47,10 +45,8 @@ class Evaluation:
         Mean turnout plus travel of each unit to each atom, min.
     demand_shares : ndarray, shape (M,)
         Share of the calls that come from each atom.
-    loss_probability : float
-        Probability that a call is lost (0 with a queue).
-    queue_probability : float
-        Probability that a call has to wait (0 with loss).
+    loss_probability, queue_probability : float
+        Probability that a call is lost (0 with a queue), and that it has to wait (0 with loss).
     utilizations : ndarray, shape (p,)
         Fraction of time each unit is busy; below 1, except in a simulation in which the unit is never free. Units at
         one site share their work equally.
@@ -61,8 +57,7 @@ class Evaluation:
     iterations : int
         Number of sweeps (exact) or fixed-point steps (approximate); for a simulation, the number of calls counted.
     residual : float
-        Remaining error of the solved equations, as `exact_hypercube` and `approximate_hypercube` define it; NaN for a
-        simulation.
+        Remaining error of the equations, as the evaluator defines it; NaN for a simulation.
     intervals : mapping of str to (float, float)
         Confidence intervals of simulated measures, by name of the measure; empty for the other evaluators.
     calibrated : bool
@@ -77,10 +72,8 @@ class Evaluation:
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> result = eo.evaluators.exact_hypercube(city, [1, 2])
-    >>> round(result.mean_response, 2), round(result.late_fraction(8.0), 3)
-    (3.52, 0.054)
-    >>> result.utilizations.round(2).tolist()
-    [0.74, 0.75]
+    >>> round(result.mean_response, 2), round(result.late_fraction(8.0), 3), result.utilizations.round(2).tolist()
+    (3.52, 0.054, [0.74, 0.75])
     """
 
     evaluator: str
@@ -108,13 +101,13 @@ class Evaluation:
     ) -> Evaluation:
         """Return the evaluation of a deployment, with names, times and shares taken from the city.
 
-        ``blocked`` is the probability that a call finds every unit busy. ``measures`` are the values of the fields from
-        ``utilizations`` to ``residual``, in their order.
+        ``blocked`` is the probability that a call finds every unit busy, and ``measures`` are the fields from
+        ``utilizations`` to ``residual``.
         """
         names, times = tuple(city.site_names[k] for k in sites), city.response_times[sites]
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
         known = sites, names, city.atom_names, times, city.demand_shares
-        law = None if city.response_law is None else city.response_law.at(sites)
+        law = None if city.response_law is None else city.response_law.at_sites(sites)
         by_place = evaluator == "exact" and bool(np.ptp(city.service_times[sites], axis=1).any())
         made = cls(evaluator, capacity, *known, lost, queued, *measures)
         return replace(made, law=law, calibrated=by_place)
@@ -143,36 +136,37 @@ class Evaluation:
     @overload
     def late_fraction(self, threshold: ArrayLike) -> float | FloatArray: ...
     def late_fraction(self, threshold: ArrayLike) -> float | FloatArray:
-        """Return the fraction of answered calls whose response takes ``threshold`` minutes or more.
+        """Return the fraction of answered calls whose response takes ``threshold`` minutes or more, without queueing.
 
-        For thresholds of shape (k,), k fractions are returned. The time in queue is not included. A pair of unit and
-        atom is late if its response time is at least the threshold: equation (22) of the first version of "Optimizing
-        Server Locations in Spatial Queues". If times vary, each pair counts with its probability of being late.
+        For thresholds of shape (k,), k fractions are returned. This is equation (22) of the first version of
+        "Optimizing Server Locations in Spatial Queues". If times vary, each pair of unit and atom counts with its
+        probability.
         """
         single = not np.iterable(threshold) or isinstance(threshold, str)  # a text is refused below as one threshold
         given: Any = [threshold] if single else threshold
         thresholds = real_array(given, "threshold", (None,), unit="min", low=0)
-        late = np.clip(self._late(thresholds), 0.0, 1.0)  # 1 minus a sum of shares may round to slightly below 0
+        late = np.clip(self._late_shares(thresholds), 0.0, 1.0)  # 1 minus a sum of shares may round to slightly below 0
         return float(late[0]) if single else late
 
     def atom_late(self, threshold: float) -> FloatArray:
         """Return the fraction of each atom's answered calls that take ``threshold`` minutes or more, shape (M,).
 
-        The time in queue is not included. In a simulation of times that vary, an atom without an answered call gets its
-        expected late fraction instead, and `late_fraction` leaves it out. Raise unless ``threshold`` is at least 0.
+        In a simulation of times that vary, an atom without an answered call gets its expected late fraction.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
-        expected = (self.dispatch_fractions * self._pairs_late(threshold)).sum(axis=0)
+        late = (
+            (self.response_times >= threshold).astype(float) if self.law is None else self.law.late_chances(threshold)
+        )
+        expected = (self.dispatch_fractions * late).sum(axis=0)
         if self.law is None or self.answers is None:
             return expected
-        found = self.answers.late(threshold)
+        found = self.answers.late_fractions(threshold)
         return np.where(np.isnan(found), expected, found)
 
     def percentile(self, q: float) -> float:
         """Return the smallest response time that at least ``q`` percent of answered calls do not exceed, min.
 
-        Raise unless 0 < q <= 100. The 100th percentile is infinite if times vary, as their lognormal law is unbounded;
-        in a simulation it is the longest time drawn.
+        Raise unless 0 < q <= 100. If times vary, the 100th percentile is infinite, or the longest time simulated.
         """
         q = positive_number(q, "q", "percent")
         if q > 100:
@@ -185,10 +179,10 @@ class Evaluation:
         from scipy.optimize import brentq
 
         high = self.response_times.max()
-        while self._late(np.array([high]))[0] > 1 - q / 100:  # a bracket for `brentq`: times have no upper limit
+        while self._late_shares(np.array([high]))[0] > 1 - q / 100:  # a bracket for `brentq`: times have no upper limit
             high *= 2
         # Below 1e-9 rounding in the sum of shares could hide the change of sign that `brentq` needs.
-        return float(brentq(lambda t: self._late(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
+        return float(brentq(lambda t: self._late_shares(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
 
     @property
     def percentile_90(self) -> float:
@@ -196,19 +190,15 @@ class Evaluation:
         return self.percentile(90)
 
     def late_interval(self, threshold: float) -> tuple[float, float]:
-        """Return the confidence interval of `late_fraction` for one threshold (min), from batch means of a simulation.
-
-        The confidence level is the simulation's ``level``. Raise if this is not an evaluation by simulation.
-        """
+        """Return the confidence interval of `late_fraction` for one threshold (min); raise unless this is simulated."""
         estimate = self.late_fraction(positive_number(threshold, "threshold", "min", zero=True))
         return self._simulated_answers.late_interval(estimate, threshold, self.demand_shares)
 
     def percentile_interval(self, q: float) -> tuple[float, float]:
-        """Return the confidence interval of `percentile` (min); raise if this is not an evaluation by simulation.
+        """Return the confidence interval of `percentile` (min); raise unless this is simulated.
 
         Its ends are the percentiles at the ends of the confidence interval of ``q`` (Woodruff, R. S. 1952, Confidence
-        intervals for medians and other position measures, Journal of the American Statistical Association 47(260),
-        635-646).
+        intervals for medians, Journal of the American Statistical Association 47(260), 635-646).
         """
         t = self.percentile(q)
         low, high = self._simulated_answers.late_interval(1 - q / 100, t, self.demand_shares)
@@ -226,36 +216,31 @@ class Evaluation:
 
     @property
     def _is_mixture(self) -> bool:
-        """Whether response times are a mixture of continuous distributions instead of a finite list of times."""
+        """Whether response times have a continuous distribution instead of a finite list of times."""
         return self.law is not None and self.answers is None  # a simulation lists the times it drew
 
-    def _late(self, thresholds: FloatArray) -> FloatArray:
+    def _late_shares(self, thresholds: FloatArray) -> FloatArray:
         """Return the fraction of answered calls whose response takes each threshold or more, shape (k,)."""
         if self._is_mixture:
             law, weights = self._mixture
-            return np.array([weights @ law.late(t)[:, 0] for t in thresholds])
+            return np.array([weights @ law.late_chances(t)[:, 0] for t in thresholds])
         times, weights = self._distribution
         before = np.r_[0.0, np.cumsum(weights)]
         return 1 - before[np.searchsorted(times, thresholds, side="left")]  # left: the threshold itself is late
 
-    def _pairs_late(self, threshold: float) -> FloatArray:
-        """Return the probability that a response takes ``threshold`` or more for each unit and atom, shape (p, M)."""
-        return (self.response_times >= threshold).astype(float) if self.law is None else self.law.late(threshold)
-
     @cached_property
     def _mixture(self) -> tuple[ResponseLaw, FloatArray]:
-        """Response law of the n pairs of unit and atom with calls, as n units and one atom, and their shares, (n,)."""
+        """Response law of the n pairs of unit and atom that occur, and their shares of the answered calls, (n,)."""
         assert self.law is not None
         shares = self.dispatch_fractions * self.demand_shares
-        units, atoms = np.nonzero(shares > NEGLIGIBLE)
-        return self.law.pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
+        units, atoms = np.nonzero(shares > NEGLIGIBLE_SHARE)
+        return self.law.of_pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times (min), ascending, and their shares of the answered calls, shapes (n,).
+        """Response times (min), ascending, and their shares of the answered calls, both (n,).
 
-        The times are those of all pairs of unit and atom or, if times vary, those drawn in a simulation, without the
-        atoms of which no call was answered.
+        They are those of all pairs of unit and atom or, if times vary, those drawn in a simulation.
         """
         if self.law is not None and self.answers is not None:
             # Each atom counts by its known share of the demand, not by how many calls it happened to have.
@@ -268,10 +253,7 @@ class Evaluation:
         return self.response_times.ravel()[order], weights / weights.sum()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per unit: site, utilisation, share of all answered calls, mean response to its calls (min).
-
-        The mean response of a unit that answers no calls is NaN.
-        """
+        """Return one row per unit: site, utilisation, share of all answered calls, mean response to its calls (min)."""
         import pandas as pd
 
         shares = self.unit_shares
@@ -287,10 +269,7 @@ class Evaluation:
         )
 
     def atoms_frame(self) -> pd.DataFrame:
-        """Return one row per atom: its share of all calls, its mean response (min), and ``answered_most_by``.
-
-        The last is the name of the site of the unit that answers most of its calls.
-        """
+        """Return one row per atom: its share of calls, mean response (min) and site that answers most of its calls."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -323,19 +302,16 @@ class Evaluation:
         return f"{self.evaluator}, {self.capacity}{calibrated}"
 
     def __repr__(self) -> str:
-        return (
-            f"<Evaluation ({self._method}): mean response {self.mean_response:.3f} min, "
-            f"{len(self.sites)} units, mean utilization {self.utilizations.mean():.3f}>"
-        )
+        measures = f"mean response {self.mean_response:.3f} min, {len(self.sites)} units"
+        return f"<Evaluation ({self._method}): {measures}, mean utilization {self.utilizations.mean():.3f}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(key.replace('_', ' '))}</th><td>{value:.4g}</td></tr>"
+            f"<tr><th style='text-align:left'>{key.replace('_', ' ')}</th><td>{value:.4g}</td></tr>"
             for key, value in self.summary().items()
         )
-        return f"<table><caption>{escape(self._method)}</caption>{rows}</table>" + self.to_frame().round(3).to_html(
-            index=False
-        )
+        units = self.to_frame().round(3).to_html(index=False)
+        return f"<table><caption>{self._method}</caption>{rows}</table>{units}"
 
 
 def is_queue(capacity: str) -> bool:
@@ -345,28 +321,21 @@ def is_queue(capacity: str) -> bool:
 
 def unstable_queue_error(city: City, sites: IntArray) -> UnstableQueueError:
     """Return the error for a queue that grows without bound, with units at these sites."""
+    units = f"{len(sites)} {'unit' if len(sites) == 1 else 'units'}"
     return UnstableQueueError(
-        f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} "
-        f"{'unit' if len(sites) == 1 else 'units'} at these sites can serve them, so the queue grows without bound. "
-        "Add units, lower the load, or use capacity='loss'."
+        f"calls arrive at {city.total_rate:g} per hour, at least as fast as {units} at these sites can serve them, so "
+        "the queue grows without bound. Add units, lower the load, or use capacity='loss'."
     )
 
 
 def twin_average(city: City, sites: IntArray) -> FloatArray:
-    """Return the matrix, shape (p, p), that averages over units at the same site or at interchangeable sites.
-
-    Multiplied by a vector with one number per unit, it replaces each number by the mean over the unit's twin group.
-    """
+    """Return the matrix, (p, p), whose product with numbers of units, (p,), is the mean over each unit's twin group."""
     groups = city.twin_groups[sites]
     same = groups[:, None] == groups
     return same / same.sum(axis=1)
 
 
 def queued_shares(city: City, sites: IntArray) -> FloatArray:
-    """Return the share of queued calls that each unit answers, shape (p,).
-
-    A queued call goes to the unit that is free next, so the share of a unit is proportional to its service rate,
-    1 / (its mean service time over all calls).
-    """
+    """Return the share of queued calls that each unit answers, shape (p,): they go to the unit that is free next."""
     free_rate = 1 / (city.service_times[sites] @ city.demand_shares)
     return free_rate / free_rate.sum()

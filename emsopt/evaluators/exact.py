@@ -4,8 +4,6 @@ Equation numbers are those of appendix B.1 of "Optimizing Server Locations in Sp
 
 Every unit is free or busy, so the state of the fleet is a corner of a hypercube. Calls arrive as a Poisson process and
 go to the first free unit in their atom's preference order. Service times are exponential with the rate of the unit.
-The balance equations (21) are solved without storing their matrix.
-
 Units at the same station are interchangeable, so only the number of busy units there matters. With c_g units at station
 g there are Π (c_g + 1) states; this is 2^p if every station holds one unit.
 
@@ -18,8 +16,8 @@ T_g(S)   rate of calls that go to station g when exactly the stations in S are f
 F(S)     probability that all stations in S are full
 =======  ===========================================================================
 
-Limits: service is exponential with unit-specific means. If means depend on the atom too, a unit's mean is calibrated to
-the calls it answers (Larson's mean service time calibration), and the result is no longer exact.
+If mean service times depend on the atom, a unit's mean is calibrated to the calls it answers (Larson's mean service
+time calibration), and the result is no longer exact.
 
 References
 ----------
@@ -59,19 +57,15 @@ call rate."""
 
 
 def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: float = 1e-11) -> Evaluation:
-    """Evaluate one deployment exactly.
+    """Evaluate one deployment by the exact hypercube model.
 
     Parameters
     ----------
     city, sites, capacity
         As in `approximate_hypercube`.
     tol : float
-        The sweeps stop when the error of the balance equations, relative to the total flow, is below this.
-
-    Returns
-    -------
-    Evaluation
-        ``residual`` is the error of the balance equations relative to the total flow.
+        The sweeps stop when the ``residual``, the error of the balance equations relative to the total flow, is below
+        this.
 
     Raises
     ------
@@ -82,14 +76,11 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 
     Notes
     -----
-    The balance equations are solved by successive over-relaxation. After each sweep the probabilities are rescaled for
-    each number of busy units. Every additional unit doubles the work: 20 units take about 1.3 seconds of CPU time,
-    which all cores share, 24 units some 28 and 0.5 GB, 30 units 25 minutes and 17 GB.
+    Every additional unit doubles the work: 20 units take about 1.3 seconds of CPU time, which all cores share, 24 units
+    some 28 and 0.5 GB, 30 units 25 minutes and 17 GB.
 
     Examples
     --------
-    Two units at one place are an Erlang loss system:
-
     >>> import emsopt as eo
     >>> city = eo.City([3.0], [[4.0], [6.0]], turnout_times=1, service_times=20)
     >>> round(eo.evaluators.exact_hypercube(city, [0, 0]).loss_probability, 6)  # Erlang B, 1 erlang
@@ -148,9 +139,9 @@ def _solve(
 ) -> _Solution:
     """Solve the balance equations, and calibrate mean service times that depend on the atom.
 
-    ``rates`` are the calls per minute of each atom, shape (M,), ``counts`` the units at each station, shape (G,), and
-    ``service`` the mean service times in minutes, shape (G, M). Row j of ``order`` lists the stations by preference of
-    atom j. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do not converge.
+    ``rates``, (M,), are calls per minute, ``counts``, (G,), the units at each station, and ``service``, (G, M), mean
+    service times (min). Row j of ``order``, (M, G), lists the stations by preference of atom j. The number of sweeps is
+    -1 if the queue is unstable and -2 if the sweeps or the calibration do not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)
@@ -164,7 +155,7 @@ def _solve(
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
     for _ in range(MAX_CALIBRATIONS):
-        _departures(leave, level, counts, mu)
+        _fill_departure_rates(leave, level, counts, mu)
         chain = counts, strides, dispatch, mu, leave, total
         if queue and total >= leave[-1] * (1 - 1e-12):  # all units busy: the queue needs a lower load
             return shares, busy, queued, blocked, wait, -1, residual
@@ -216,10 +207,10 @@ def _measure_and_calibrate(
     busy: FloatArray,
     queued: FloatArray,
 ) -> tuple[float, float, float]:
-    """Fill shares, busy fractions and queued shares from P, and calibrate ``mu`` to the calls that units answer.
+    """Fill ``shares``, ``busy`` and ``queued`` of a `_Solution`, and calibrate ``mu`` to the calls that units answer.
 
-    Returns the loss or queueing probability, the mean wait (min), and the largest relative change of a mean service
-    time, a rounding error unless service times depend on the atom.
+    Return the loss or queueing probability, the mean wait (min), and the largest relative change of a mean service
+    time.
     """
     total, fastest = rates.sum(), (counts * mu).sum()  # Σ c_g μ_g, all units busy
     queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
@@ -257,7 +248,7 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
     """Return the rates T_g(S) of calls sent to station g while the stations in S are full, shape (G, 2^(G-1)).
 
     Columns are sets S of the other stations. T_g(S) is the sum of λ_j over the atoms whose stations preferred to g all
-    lie in S; a subset-sum (zeta) transform computes it for all S.
+    lie in S.
     """
     half = 1 << (n_stations - 1)
     T = np.zeros((n_stations, half))
@@ -268,16 +259,15 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
             preferred |= ONE << np.uint64(g)
     for bit in range(n_stations - 1):
         halves = T.reshape(n_stations, half >> (bit + 1), 2, 1 << bit)
-        halves[:, :, 1] += halves[:, :, 0]  # a set holds all of its subsets
+        halves[:, :, 1] += halves[:, :, 0]  # subset-sum transform: a set holds all of its subsets
     return T
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
-    """Advance ``busy`` to the next block of states like an odometer; return the change in the mask of full stations.
+    """Advance ``busy``, the busy units at each station, (G,), like an odometer; return the change of the mask.
 
-    ``busy``, shape (G,), has the number of busy units at each station; those below ``bits`` vary within a block and are
-    not changed. Bit g of the mask is set if station g is full.
+    Stations below ``bits`` do not change. Bit g of the mask is set if station g is full.
     """
     full = np.int64(0)
     for g in range(bits, len(counts)):
@@ -292,7 +282,7 @@ def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
 
 
 @njit(cache=True, nogil=True)
-def _departures(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, mu: FloatArray) -> None:
+def _fill_departure_rates(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, mu: FloatArray) -> None:
     """Fill the total service rate, Σ_g n_g(b) μ_g (1/min), and the number of busy units of each state b."""
     busy = np.zeros(len(counts), dtype=np.int64)
     for b in range(len(leave)):
@@ -307,12 +297,11 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
     """Relax the balance equation of every state in turn, in place; return their error relative to the total flow.
 
     The probability P(b) becomes P(b) + omega · (inflow / outflow rate - P(b)), at least 0; with ``omega`` = 0 nothing
-    changes. The error is the sum of |inflow - outflow| over the states, divided by the sum of the inflows. States that
-    differ only in the first few stations, each with one unit, form a block, for vector operations.
+    changes. The error is the sum of |inflow - outflow| over the states, divided by the sum of the inflows.
     """
     counts, strides, dispatch, mu, leave, total = chain
     bits, n_stations, last = min((counts == 1).sum(), 5), len(counts), len(P) - 1  # single units come first
-    size = 1 << bits
+    size = 1 << bits  # of a block of states that differ only in these stations, for vector operations
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
     inflow = np.empty(size)
     wrong, flow = 0.0, 0.0
@@ -348,7 +337,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int16], tol: float) -> int:
-    """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps, -1 if `MAX_SWEEPS` fail."""
+    """Sweep until the balance equations hold to ``tol``; return the number of sweeps, or -1 after `MAX_SWEEPS`."""
     leave, total = chain[4], chain[5]
     _rescale_levels(P, leave, level, total)  # a first guess that balances the flow between levels
     omega, before = 1.0, 1.0
@@ -366,9 +355,9 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int16], tol: float) -
 
 @njit(cache=True, nogil=True)
 def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int16], total: float) -> None:
-    """Scale the probabilities of each level (number of busy units) to satisfy the flow balance between levels.
+    """Scale the probabilities of each level (number of busy units) so that the flows between levels balance.
 
-    This is aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ_g n_g(b) μ_g must hold.
+    λ mass(k) = Σ_{b in level k+1} P(b) Σ_g n_g(b) μ_g must hold, with mass(k) the probability of level k.
     """
     top = level[-1]
     mass, flow = np.zeros(top + 1), np.zeros(top + 1)
@@ -390,11 +379,11 @@ def _measure(
     shares: FloatArray,
     busy_fraction: FloatArray,
 ) -> None:
-    """Fill the busy fraction of each station's units, and the probability that each station answers a call at once.
+    """Fill the busy fraction of a unit of each station, (G,), and the ``shares`` of calls answered at once, (G, M).
 
     ``P`` divided by ``norm`` gives the probabilities of the states, except for the last, in which all units are busy:
-    its probability, including calls that wait, is ``blocked``. With S the first k stations in the order of atom j, and
-    F(S) the probability that all of them are full, the next station answers with probability F(S) - F(S + next).
+    its probability, including calls that wait, is ``blocked``. With S the first k stations in the order of atom j, the
+    next station answers with probability F(S) - F(S + next).
     """
     n_stations = len(counts)
     busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)

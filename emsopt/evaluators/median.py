@@ -2,12 +2,11 @@ r"""The p-median problem: the best sites if all units were always free, and the 
 
 .. math:: \min_{|S| = p} \sum_j w_j \min_{i \in S} (\tau_i + t_{ij})
 
-is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues", from which the theorems below are taken too. S
-is the set of chosen sites, w_j the demand share of atom j, τ_i the turnout and t_ij the travel time from site i. Its
-optimum is a lower bound on the mean response of any deployment at any load (Theorem 2), because a call is answered by
-the closest unit at best. The mean response of the p-median deployment, from a queueing evaluator, is an upper bound on
-the best mean response (Lemma 3). The model is good if units are seldom busy. Under load it spreads units too thinly,
-and it sees no benefit in a second unit at a station.
+is problem (4a)-(4f) of "Optimizing Server Locations in Spatial Queues". S is the set of chosen sites, w_j the demand
+share of atom j, τ_i the turnout and t_ij the travel time from site i. Its optimum is a lower bound on the mean response
+of any deployment at any load (Theorem 2), because a call is answered by the closest unit at best. The mean response of
+the p-median deployment, from a queueing evaluator, is an upper bound on the best mean response (Lemma 3). The model is
+good if units are seldom busy. Under load it spreads units too thinly, and sees no use in a second unit at a station.
 """
 
 from dataclasses import dataclass
@@ -33,10 +32,8 @@ class Location:
     ----------
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order.
-    objective : float
-        Mean response time from the closest unit, min.
-    lower_bound : float
-        Lower bound on ``objective`` over all deployments of the fleet, min.
+    objective, lower_bound : float
+        Mean response time from the closest unit, min, and a lower bound on it over all deployments of the fleet.
     gap : float
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
@@ -65,10 +62,8 @@ class Bounds:
 
     Attributes
     ----------
-    lower : float
-        Smallest mean response if all units were always free, min: the optimum of the p-median problem.
-    upper : float
-        Mean response of the p-median deployment under load, min.
+    lower, upper : float
+        Mean response of the p-median deployment if all units were always free, and under load, min.
     sites : ndarray of int, shape (p,)
         The p-median deployment.
     evaluator : str
@@ -100,10 +95,9 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     -----
     Any of several optima may be returned; of interchangeable sites, those with the lowest indices are used.
 
-    The method is a Lagrangian branch and bound. Its tolerance is 1e-10 of the mean response from random sites; if times
-    and demand are whole multiples of some number, it is the least difference that two deployments can have. It takes
-    milliseconds for a city of 70 atoms and about a second for a thousand sites and atoms. Times without geometry (such
-    as random numbers) and regular grids of equal demand take longest. Ctrl-C raises KeyboardInterrupt.
+    The method is a Lagrangian branch and bound with a tolerance of 1e-10 of the mean response from random sites. It
+    takes milliseconds for a city of 70 atoms and about a second for a thousand sites and atoms. Times without geometry
+    (such as random numbers) and regular grids of equal demand take longest. Ctrl-C raises KeyboardInterrupt.
 
     Examples
     --------
@@ -111,8 +105,6 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> p_median(city, 2)
     <Location: sites [1, 2], mean response 1.571 min, optimal>
-    >>> p_median(city, 2).assignment.tolist()
-    [1, 1, 2]
     """
     space, end = DeploymentSpace.of(city, units), end_time(time_limit)
     listed, counts = np.flatnonzero(space.site_capacities), np.flatnonzero(city.demand_shares)
@@ -129,24 +121,25 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     costs = matrix_costs(times, city.demand_shares[counts])
     chosen, bound = minimise(costs, stations, forced, grain, end)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)  # pinned sites keep their own index
-    return _location(city, space.fill(sites), bound)
+    sites = space.fill(sites)
+    times = city.response_times[sites]
+    objective = float(city.demand_shares @ times.min(axis=0))
+    bound = float(min(bound, objective))  # infinite if the sites are optimal
+    gap = (objective - bound) / objective if objective > bound else 0.0
+    return Location(sites, objective, bound, gap, sites[times.argmin(axis=0)])
 
 
 def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = None, **options: Any) -> Bounds:
-    """Bound the smallest mean response of a fleet from below and above.
+    """Bound the smallest mean response of a fleet: from below by the p-median optimum, from above by its deployment.
 
-    The lower bound, for any load and evaluator, is the p-median optimum. The upper bound is the mean response of the
-    p-median deployment, as accurate as its evaluator. See Theorem 2 and Lemma 3 of "Optimizing Server Locations in
-    Spatial Queues".
+    The lower bound holds for any load and evaluator. The upper bound is as accurate as the evaluator.
 
     Parameters
     ----------
     city, units
         As for `p_median`.
-    evaluator : {"exact", "approximate", "simulation"}, optional
-        Evaluator of the p-median deployment. Default: exact up to 12 units, else approximate.
-    **options
-        Passed to the evaluator, such as ``capacity``.
+    evaluator, **options
+        As for `evaluate`, by which the p-median deployment is evaluated.
 
     Examples
     --------
@@ -159,12 +152,3 @@ def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = Non
     median = p_median(city, units)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
-
-
-def _location(city: City, sites: IntArray, bound: float) -> Location:
-    """Return the `Location` of chosen sites; ``bound`` is a lower bound (min), infinite if the sites are optimal."""
-    times = city.response_times[sites]
-    objective = float(city.demand_shares @ times.min(axis=0))
-    bound = float(min(bound, objective))
-    gap = (objective - bound) / objective if objective > bound else 0.0
-    return Location(sites, objective, bound, gap, sites[times.argmin(axis=0)])

@@ -44,7 +44,7 @@ KNOWN_METRICS = (
 
 
 def metric_costs(city: City, metric: Metric) -> FloatArray:
-    """Return the cost matrix of a metric, shape (N, M); raise if it is unknown, has none, or has no weight."""
+    """Return the cost matrix of a metric that is a mean over calls, shape (N, M); raise if it is none or invalid."""
     if not is_mean(metric):
         metric_function(city, metric)  # raises if the metric is unknown
         raise InputError(
@@ -65,7 +65,7 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
 
 
 def is_mean(metric: Metric) -> bool:
-    """Return whether a metric is named as a mean over calls, which has a cost matrix; its arguments are not checked."""
+    """Return whether a metric is a mean over calls, which has a cost matrix, by its name; arguments are not checked."""
     if isinstance(metric, Mapping):
         return all(map(is_mean, metric))  # true of an empty mix too, which `_weights` refuses
     kind = metric[0] if isinstance(metric, tuple) and metric else metric
@@ -73,10 +73,7 @@ def is_mean(metric: Metric) -> bool:
 
 
 def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]:
-    """Return the metric as a function of an `Evaluation` of ``city``; raise if it is unknown.
-
-    The function raises if a user's own metric does not return a finite number.
-    """
+    """Return the metric as a function of an `Evaluation` of ``city``; raise if it is unknown."""
     if isinstance(metric, Mapping):
         parts = [(weight, metric_function(city, part)) for part, weight in _weights(metric).items()]
         return lambda e: sum(weight * part(e) for weight, part in parts)
@@ -112,7 +109,7 @@ def _weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:
 def late_probability(city: City, threshold: float) -> FloatArray:
     """Return the probability of a response of ``threshold`` minutes or more, (N, M); 0 or 1 if times are fixed."""
     law = city.response_law
-    return (city.response_times >= threshold).astype(float) if law is None else law.late(threshold)
+    return (city.response_times >= threshold).astype(float) if law is None else law.late_chances(threshold)
 
 
 def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:
@@ -125,7 +122,7 @@ def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:
 
 
 def metric_label(metric: Metric) -> str:
-    """Return the label of a metric for tables and axes, with its unit."""
+    """Return a label of a metric for tables and axes, with its unit."""
     if isinstance(metric, Mapping):
         return " + ".join(f"{weight:g} x {metric_label(part)}" for part, weight in metric.items())
     if callable(metric):

@@ -24,17 +24,17 @@ class Objective:
     ----------
     city : City
     units : int or DeploymentSpace
-        Fleet size p, with at most one unit per site; or the deployments that a search may propose, such as
-        ``DeploymentSpace(city, p, colocation=2)``. Other deployments of p units can still be evaluated.
+        Fleet size p, with at most one unit per site; or the deployments that a search may propose. Other deployments
+        of p units can still be evaluated.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     metric : str, tuple, callable or mapping
         "mean_response" (min), ("late", minutes), ("percentile", q), any function of an `Evaluation`, or a weighted mix;
         see `emsopt.evaluators.metrics`.
     **options
-        Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``. Where many deployments
-        are evaluated, also ``workers``, the number of threads (default: the number of cores), and ``progress``: True
-        shows a bar, a function is called with (deployments done, deployments in all).
+        Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``. For many deployments also
+        ``workers``, the number of threads (default: the number of cores), and ``progress``: True shows a bar, a
+        function is called with (deployments done, deployments in all).
 
     Attributes
     ----------
@@ -51,10 +51,8 @@ class Objective:
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.load_st_paul(), 9, metric=("late", 8.0))
-    >>> 0 < objective([0, 1, 2, 3, 4, 8, 9, 10, 11]) < 1
-    True
-    >>> objective.evaluations
-    1
+    >>> 0 < objective([0, 1, 2, 3, 4, 8, 9, 10, 11]) < 1, objective.evaluations
+    (True, 1)
     """
 
     sense = "min"

@@ -1,9 +1,8 @@
 """Cover all atoms: with the fewest sites, or with a given fleet in the least time.
 
-`set_cover` is the location set covering problem of Toregas et al. (1971), with a second objective, backup, as Hogan and
-ReVelle (1986) proposed for covers. `p_center` is the problem of Hakimi (1964); it is solved as Minieka (1970) proposed,
-by set covers for different times. In both all atoms with calls count alike, units are always free, and mean times are
-used if times vary (`City.travel_cv`).
+`set_cover` is the location set covering problem of Toregas et al. (1971), with the backup of Hogan and ReVelle (1986).
+`p_center` is the problem of Hakimi (1964), solved by set covers for different times (Minieka 1970). In both all atoms
+with calls count alike, units are always free, and mean times are used if times vary (`City.travel_cv`).
 
 References
 ----------
@@ -39,13 +38,11 @@ class Cover:
     sites : ndarray of int, shape (p,)
         In ascending order.
     units : int
-        Their number p.
+        Number of sites, p.
     threshold : float
         Minutes; a response that takes less is in time.
-    lower_bound : int
-        Lower bound on the number of sites of any cover.
-    gap : int
-        units - lower_bound; 0 if no cover has fewer sites.
+    lower_bound, gap : int
+        Lower bound on the number of sites of any cover, and units - lower_bound; 0 if no cover has fewer sites.
     backup : int
         Number of atoms with calls that two or more of the sites reach in time.
     backup_bound : int
@@ -76,10 +73,9 @@ class Center:
     ----------
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order.
-    longest_response : float
-        Response time from the closest unit to the remotest atom with calls, min.
-    lower_bound : float
-        Lower bound on ``longest_response`` over all deployments of the fleet, min.
+    longest_response, lower_bound : float
+        Response time from the closest unit to the remotest atom with calls, min, and a lower bound on it over all
+        deployments of the fleet.
     gap : float
         (longest_response - lower_bound) / longest_response; 0 if the sites are proven to be optimal.
     """
@@ -109,13 +105,10 @@ def set_cover(
 
     Parameters
     ----------
-    city : City
-    threshold : float
-        Minutes; a response that takes this long or longer is late.
+    city, threshold, time_limit
+        As for `mclp`.
     backup : bool
         Of all covers with the fewest sites, find one that reaches the most atoms from two sites (LSCP-B).
-    time_limit : float, optional
-        Seconds after which the best sites found are returned, with the remaining gap.
 
     Examples
     --------
@@ -165,7 +158,7 @@ def smallest_cover(reach: Patterns, end: float, most: int | None = None) -> tupl
 
 
 def greedy_cover(reach: Patterns) -> IntArray:
-    """Return rows that cover all columns; each row chosen covers the most columns not yet covered."""
+    """Return rows that cover all columns, chosen one by one to cover the most columns not yet covered."""
     left, chosen = np.ones(reach.shape[1], bool), []
     while left.any():
         chosen.append(int(np.argmax(reach @ left.astype(np.int64))))
@@ -174,10 +167,7 @@ def greedy_cover(reach: Patterns) -> IntArray:
 
 
 def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of ``len(sites)`` rows that reaches most columns at least twice, and an upper bound on these.
-
-    u_j, whether column j is reached twice, need not be declared an integer, as Σ_i a_ij x_i - 1 is one.
-    """
+    """Return the cover of ``len(sites)`` rows that reaches most columns twice or more, and a bound on their number."""
     import scipy.sparse as sp
     from scipy.optimize import LinearConstraint
 
@@ -185,7 +175,8 @@ def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray
     reached = sp.hstack([reach.T.astype(float), -sp.eye_array(m)])
     chosen = np.r_[np.ones(n), np.zeros(m)]
     rows = [LinearConstraint(reached, lb=1), LinearConstraint(chosen, len(sites), len(sites))]
-    x, bound, settled = integer_program(chosen - 1, rows, chosen, 0, 1, end)  # cost -1 for each u_j, 0 for a site
+    # cost -1 for each u_j (whether j is reached twice), 0 for a site; u_j need not be declared an integer
+    x, bound, settled = integer_program(chosen - 1, rows, chosen, 0, 1, end)
     sites = sites if x is None else np.flatnonzero(np.rint(x[:n]))
     twice = int((reach[sites].sum(axis=0) > 1).sum())
     return sites, twice if settled else int(min(m, np.floor(-bound + 1e-6)))
@@ -199,11 +190,8 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
 
     Parameters
     ----------
-    city : City
-    units : int or DeploymentSpace
-        Fleet size p, with at most one unit per listed site, or the allowed deployments.
-    time_limit : float, optional
-        Seconds after which the best sites found are returned, with the remaining gap.
+    city, units, time_limit
+        As for `p_median`.
 
     Examples
     --------
@@ -218,19 +206,18 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     times = city.response_times[np.ix_(listed, calls)]
     pinned = np.flatnonzero(space.site_floors)
     served = city.response_times[np.ix_(pinned, calls)].min(axis=0, initial=np.inf)
-    chosen, bound = _center(times, served, space.units - len(space.pinned), end)
+    chosen, bound = _solve_center(times, served, space.units - len(space.pinned), end)
     sites = space.fill(np.r_[space.pinned, listed[chosen]].astype(np.int64))
     longest = float(city.response_times[sites][:, calls].min(axis=0).max())
     bound = min(bound, longest)
     return Center(sites, longest, bound, (longest - bound) / longest if longest > bound else 0.0)
 
 
-def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
-    """Return up to ``most`` rows that minimise the longest time (min) to a column, the p-centre problem, and a bound.
+def _solve_center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
+    """Return up to ``most`` rows of ``times`` (min) that minimise the longest time to a column, and a bound on that.
 
-    ``times`` has sites as rows and atoms as columns, ``served`` the shortest times from sites that are pinned. The
-    lower bound on that time is infinite if the rows are proven optimal, and otherwise what was known at the time
-    ``end``. The time is found by bisection over all entries.
+    ``served`` has the shortest times to the columns from pinned sites. The bound is infinite if the rows are proven
+    optimal.
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far
@@ -254,10 +241,9 @@ def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tup
 def _cover_within(
     times: FloatArray, served: FloatArray, most: int, longest: float, some: set[int], end: float
 ) -> tuple[IntArray | None, bool]:
-    """Return up to ``most`` rows that reach all columns within ``longest``, or None, and whether that is proven.
+    """Return up to ``most`` rows that reach all columns within ``longest`` min, or None, and whether that is proven.
 
-    Only the columns ``some`` are covered at first; if the cover misses others, a few of these are added to ``some``
-    (Chen and Chen 2009).
+    Only the columns ``some`` are covered at first, and others that the cover misses are added (Chen and Chen 2009).
     """
     reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)  # `longest` itself is in time
     while True:

@@ -4,17 +4,12 @@ Calls arrive in a Poisson stream. Each comes from atom j with probability λ_j /
 in j's order of preference. That unit is busy for the mean service time of site and atom times a random factor of mean 1
 (see `service_law`), then waits at its site again. A call that finds every unit busy is lost, or joins the city's single
 queue, which is first come, first served. This is the hypercube model of Larson (1974), generalised from exponential to
-any service times.
+any service times. If the city's turnout and travel times vary (`City.travel_cv`), they are drawn for late fractions and
+percentiles.
 
-If the city's turnout and travel times vary (`City.travel_cv`), they are drawn for each answered call, for late
-fractions and percentiles; mean responses use their means. Service times do not depend on them.
-
-Limits: units are dispatched from their sites only, never on their way back; calls have no priorities; and arrival rates
-do not change with the hour.
-
-No list of events is needed. The *release* of a unit is the time at which it will have finished all calls assigned to
-it. As the queue is first come, first served, a call that finds every unit busy can be assigned at once to the unit that
-is released first.
+Units are dispatched from their sites only, never on their way back; calls have no priorities; and arrival rates do not
+change with the hour. No list of events is needed: a call that finds every unit busy can be assigned at once to the unit
+that is released first, that is, the first to finish all calls assigned to it.
 
 **Common random numbers.** Times, atoms, service factors and drives of the calls come from separate streams that do not
 depend on the dispatch. The same seed thus gives the same calls to every deployment, and differences between deployments
@@ -43,9 +38,7 @@ from .evaluation import Evaluation, is_queue, twin_average, unstable_queue_error
 
 BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
-CHUNKS_PER_TURN = (
-    4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
-)
+CHUNKS_PER_TURN = 4  # chunks simulated for one deployment before the next, whose tables displace its own in the cache
 LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
 COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together, to save memory
 
@@ -66,20 +59,16 @@ def simulate(
 
     Parameters
     ----------
-    city : City
-    sites : array_like of int, shape (p,)
-        Site of each unit; a site that occurs twice holds two units.
-    capacity : {"loss", "queue"}
-        Whether a call that finds all units busy is lost or waits, first come, first served.
+    city, sites, capacity
+        As for `approximate_hypercube`.
     calls : int
         Number of calls that are counted, at least 20.
     warmup : int, optional
-        Number of calls before these that are not counted. Default: a tenth of ``calls``, or, if that is more, ten times
-        the estimated number of calls after which the initial state no longer matters (at most a million calls).
+        Number of calls before these that are not counted. Default: a tenth of ``calls``, or, if more (at most a
+        million), ten times the estimated number of calls after which the initial state no longer matters.
     service : {"exponential", "lognormal", "gamma", "deterministic"} or array_like, shape (n,)
-        Distribution of the service times about the city's means. An array holds observed minutes; they are rescaled to
-        the mean of each site and atom, so that only the shape of their distribution matters. An Erlang distribution of
-        k stages is "gamma" with cv = 1 / sqrt(k).
+        Distribution of the service times about the city's means. An array holds observed minutes, rescaled to the mean
+        of each site and atom. An Erlang distribution of k stages is "gamma" with cv = 1 / sqrt(k).
     cv : float, optional
         Coefficient of variation, for "lognormal" and "gamma" only. Default: 1, as for "exponential".
     level : float
@@ -91,36 +80,31 @@ def simulate(
     -------
     Evaluation
         With ``intervals`` for "mean_response", "mean_utilization", and "loss_probability" or "queue_probability" and
-        "mean_wait". Units at one site, or at interchangeable sites, get their common average. If no call of an atom was
-        answered, its dispatch fractions are estimated from all calls: the share answered by the first, second, ...
-        preferred unit.
+        "mean_wait". If no call of an atom was answered, its dispatch fractions are estimated from all calls: the share
+        answered by the first, second, ... preferred unit.
 
     Raises
     ------
-    InputError
-        If no counted call was answered.
-    UnstableQueueError
-        As in `approximate_hypercube`.
+    InputError, UnstableQueueError
+        If no counted call was answered, or the queue has no steady state.
 
     Notes
     -----
     The mean response weights each atom's observed mean by its known share of the calls. Its interval is computed from
-    batch means of the linearised weighted mean (Student's t). The intervals of mean wait, probability of waiting and
-    utilisation are at least as wide as heavy-traffic theory says (Whitt 1989), as batches vary too little near
-    saturation. An `AccuracyWarning` says so if calls can queue and the run is shorter than 100 relaxation times of the
-    queue, which leaves the mean wait uncertain by more than about 20 percent. Intervals are too narrow if service times
-    are long-tailed or many atoms have only a few calls: then raise ``calls``. If no call found all units busy, the
-    upper bound on that probability is about -log(1 - level) / calls, and no wait is assumed to exceed a service time.
+    batch means (Student's t). The intervals of mean wait, probability of waiting and utilisation are at least as wide
+    as heavy-traffic theory says (Whitt 1989), as batches vary too little near saturation. An `AccuracyWarning` is
+    issued if a queue is simulated for less than 100 relaxation times, which leaves the mean wait uncertain by more than
+    about 20 percent. Intervals are too narrow if service times are long-tailed or many atoms have only a few calls:
+    then raise ``calls``.
 
-    Batch means: Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9.
+    Law, A. M. (2015). Simulation Modeling and Analysis, 5th edition, chapter 9 (batch means).
     Whitt, W. (1989). Planning queueing simulations. Management Science 35(11), 1341-1366.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
-    >>> result = eo.evaluators.simulate(city, [0, 1], rng=0)
-    >>> low, high = result.intervals["loss_probability"]
+    >>> low, high = eo.evaluators.simulate(city, [0, 1], rng=0).intervals["loss_probability"]
     >>> low < 0.4 < high  # Erlang B: 2 units, 2 calls in a service time
     True
     """
@@ -145,7 +129,7 @@ def simulate(
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
-    fractions = average @ _fractions(answered, order)
+    fractions = average @ _dispatch_fractions(answered, order)
     measures = utilizations, fractions, float(waited.sum() / calls), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
@@ -165,7 +149,7 @@ def simulate(
     if queue:
         intervals["mean_wait"] = wait_interval
     if law is not None:
-        batch, atom, drawn = _draw_responses(law.at(sites), dispatches, seed)
+        batch, atom, drawn = _draw_responses(law.at_sites(sites), dispatches, seed)
         answers = _intervals.AnsweredCalls(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
@@ -173,10 +157,7 @@ def simulate(
 def _totals_by_batch(
     segments: Iterable[tuple[IntArray, FloatArray, FloatArray]], units: int
 ) -> tuple[list[IntArray], FloatArray, FloatArray]:
-    """Return counts of answered calls as columns (batch, atom, unit, count), busy minutes (B, p), and totals (3, B).
-
-    ``segments`` is what `_simulate_segments` yields for one deployment, one segment per batch.
-    """
+    """Return counts of answered calls as columns (batch, atom, unit, count), busy minutes (B, p), and totals (3, B)."""
     pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
     for b, (counts, *measured) in enumerate(segments):
         pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
@@ -212,7 +193,7 @@ def mean_cost_function(
             # segment 0, the warm-up, is left out
             _, (answered, _, _) = _simulate_segments(city, part, orders, lengths, draw, queue, seed)
             for sites, order, counts in zip(part, orders, answered, strict=True):
-                fractions = twin_average(city, sites) @ _fractions(np.ascontiguousarray(counts.T), order)
+                fractions = twin_average(city, sites) @ _dispatch_fractions(np.ascontiguousarray(counts.T), order)
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
@@ -229,7 +210,7 @@ def mean_cost_function(
 def _checked_warmup(
     warmup: int | None, city: City, units: int, queue: bool, calls: int, squared_variation: float
 ) -> int:
-    """Return the number of calls to leave out at the start; the default depends on the fleet size, not the sites."""
+    """Return the number of calls to leave out at the start; by default it depends on fleet size and load only."""
     if warmup is not None:
         return whole_number(warmup, "warmup", 0)
     load = city.offered_load(units)
@@ -240,7 +221,7 @@ def _checked_warmup(
 
 
 def _stable_load(city: City, sites: IntArray) -> float:
-    """Return the load λ / Σ_i μ_i, with 1 / μ_i the mean service time of unit i; raise unless it is below 1."""
+    """Return the load λ / Σ_i μ_i of a queue, 1 / μ_i being unit i's mean service time; raise unless it is below 1."""
     most = 60 * (1 / (city.service_times[sites] @ city.demand_shares)).sum()
     if city.total_rate >= most * (1 - 1e-12):
         raise unstable_queue_error(city, sites)
@@ -252,7 +233,7 @@ def stream_seed(rng: Rng) -> IntArray:
     return generator(rng).integers(2**32, size=4)
 
 
-def streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
+def random_streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
     """Return n Generators, at most five: for arrival times, atoms, service factors, the initial state and drives."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(n)]
 
@@ -262,31 +243,30 @@ def call_stream(
 ) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
     """Yield random calls, at most `CHUNK` at a time, as (segment number, gaps, atoms, service factors).
 
-    Segment s has ``lengths[s]`` calls. Gaps are the minutes since the call before. A service factor of mean 1, drawn by
-    ``draw``, multiplies the mean service time of the call. The arrival time and atom of the n-th call do not depend on
-    the segments, the service law or the number of calls.
+    Segment s has ``lengths[s]`` calls, gaps are the minutes since the call before, and factors come from ``draw``. The
+    arrival time and atom of the n-th call depend on ``city`` and ``seed`` only.
     """
-    when, where, how_long, _ = streams(seed)
+    when, where, how_long, _ = random_streams(seed)
     cumulative, guide = atom_guide(city)
     for segment, length in enumerate(lengths):
         for begin in range(0, length, CHUNK):
             n = min(CHUNK, length - begin)
             gaps = when.standard_exponential(n) * (60 / city.total_rate)
-            yield segment, gaps, _atoms(where.random(n), cumulative, guide), draw(how_long, n)
+            yield segment, gaps, _draw_atoms(where.random(n), cumulative, guide), draw(how_long, n)
 
 
 def atom_guide(city: City) -> tuple[FloatArray, IntArray]:
-    """Return the cumulative demand shares, (M,), and the ``guide``, (M,), by which `_atoms` searches them."""
+    """Return the cumulative demand shares, (M,), and the ``guide``, (M,), that `_draw_atoms` needs."""
     cumulative = np.cumsum(city.demand_shares)
     cumulative /= cumulative[-1]  # exactly 1 at the end, or a search could run beyond it
     return cumulative, np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
 
 
 @njit(cache=True, nogil=True)
-def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> IntArray:
+def _draw_atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> IntArray:
     """Return an atom for each number in [0, 1), shape (n,), by inversion of the cumulative demand shares.
 
-    ``guide[k]`` is the atom of the number k / M: a search from there takes about one step (Chen and Asau 1974).
+    ``guide[k]`` is the atom of the number k / M, from which a search takes about one step (Chen and Asau 1974).
     """
     atoms = np.empty(len(uniforms), np.int64)
     for n in range(len(uniforms)):
@@ -298,22 +278,17 @@ def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> Int
 
 
 def preferred_units(city: City, sites: IntArray) -> UnitOrder:
-    """Return for each atom the units in its order of preference, shape (M, p).
-
-    A unit is ranked as if it were at the first site of its twin group, so that the choice among interchangeable sites
-    does not change the order.
-    """
+    """Return for each atom the units in its order of preference, shape (M, p), whichever twin sites they are at."""
     _, first_twin = np.unique(city.twin_groups, return_index=True)
     return unit_order(city.preference_ranks, first_twin[city.twin_groups[sites]])
 
 
-def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
+def first_releases(city: City, units: int, seed: IntArray) -> FloatArray:
     """Draw the minutes until each unit is free at the start, shape (p,), roughly as in steady state.
 
-    With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), for a time uniform between 0 and the
-    mean service time. Otherwise services of constant length would stay synchronised for long.
+    With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), for up to a mean service time.
     """
-    load, rng = city.offered_load(units), streams(seed)[3]
+    load, rng = city.offered_load(units), random_streams(seed)[3]
     return (rng.random(units) < load / (1 + load)) * rng.random(units) * city.mean_service_time
 
 
@@ -327,24 +302,17 @@ def _simulate_segments(
     seed: IntArray,
     dispatches: list[tuple[int, IntArray, IntArray]] | None = None,
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-    """Simulate one stream of calls, cut into segments, for each of K deployments.
+    """Simulate one stream of calls, cut into segments, for each of K deployments; ``orders`` are their unit orders.
 
-    ``orders`` holds the unit order of each deployment. If given, the list ``dispatches`` gets (segment, atoms, units)
-    of consecutive calls; the unit of a lost call is -1.
-
-    Yields
-    ------
-    answered : ndarray of int, shape (K, M, p)
-        Number of calls of each atom that each unit answered in a segment. The array is reused for the next segment.
-    busy : ndarray, shape (K, p)
-        Minutes that each unit was busy.
-    totals : ndarray, shape (K, 3)
-        Minutes passed, number of calls that found all units busy, total minutes that calls waited.
+    Yield for each segment the number of calls of each atom that each unit answered, (K, M, p), reused for the next
+    segment; the minutes that each unit was busy, (K, p); and, (K, 3), the minutes passed, the number of calls that
+    found all units busy and the total minutes waited. The list ``dispatches`` gets (segment, atoms, units) of
+    consecutive calls, with unit -1 for a lost call.
     """
     K, p = deployments.shape
     answered = np.zeros((K, city.n_atoms, p), np.int64)
     service_times = [np.ascontiguousarray(city.service_times[sites].T) for sites in deployments]
-    releases = np.tile(first_release(city, p, seed), (K, 1))
+    releases = np.tile(first_releases(city, p, seed), (K, 1))
     stream = call_stream(city, lengths, draw, seed)
     for length in lengths:
         answered[:] = 0
@@ -378,11 +346,9 @@ def serve(
     """Dispatch calls one after the other; update ``release``, ``answered`` and ``busy`` in place.
 
     ``order``, ``service_times`` and ``answered`` have the shape (M, p): what a call needs is close together in memory.
-    ``units`` receives the unit of each answered call, unless it is empty. The whole service time of a call is added to
-    ``busy``, even if it ends after the last call. Times in ``release`` are measured from the start of these calls on
-    entry, and from the last call on return.
-
-    Returns the minutes passed, the number of calls that found all units busy and the total minutes that calls waited.
+    ``units`` receives the unit of each answered call, unless it is empty. ``busy`` includes service after the last
+    call. Times in ``release`` are measured from the start of these calls on entry, and from the last call on return.
+    Return the minutes passed, the number of calls that found all units busy and the total minutes that calls waited.
     """
     now, blocked, waited = 0.0, 0, 0.0
     earliest = 0.0  # lower bound on the next release: while all are busy, the list need not be read
@@ -417,13 +383,10 @@ def serve(
 def _draw_responses(
     law: ResponseLaw, dispatches: list[tuple[int, IntArray, IntArray]], seed: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Draw response times; return the batch, atom and response time (min) of each answered call after the warm-up.
-
-    ``dispatches`` is as in `_simulate_segments`. The random numbers of the n-th call do not depend on its unit.
-    """
-    rng, parts = streams(seed, 5)[4], []
+    """Draw response times; return the batch, atom and response time (min) of each answered call after the warm-up."""
+    rng, parts = random_streams(seed, 5)[4], []
     for segment, atoms, units in dispatches:
-        normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0
+        normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0  # the same whichever unit answers
         if segment:
             atoms, units = atoms[answered], units[answered]
             minutes = law.sample(units, atoms, normal[:, answered])
@@ -432,7 +395,7 @@ def _draw_responses(
     return batch, atom, minutes
 
 
-def _fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
+def _dispatch_fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
     """Return the share of each atom's answered calls that each unit answered, shape (p, M).
 
     An atom without an answered call gets the shares of all calls that the first, second, ... preferred unit answered.
@@ -456,8 +419,7 @@ def service_law(
 ) -> tuple[Callable[[np.random.Generator, int], FloatArray], float]:
     """Return a function of (rng, n) that draws n factors of mean 1, and the square of their coefficient of variation.
 
-    A service time is the mean service time of its site and atom times one factor, drawn once per call, whichever unit
-    answers. ``service`` and ``cv`` are those of `simulate`.
+    A service time is the mean service time of its site and atom times one factor. Arguments are those of `simulate`.
     """
     if isinstance(service, str):
         choice(service, "service", ("exponential", "deterministic", "gamma", "lognormal"))

@@ -98,7 +98,7 @@ class Priority:
 
     def __post_init__(self) -> None:
         checked = vars(self)
-        checked["name"] = _validate.visible(self.name, "`name`")
+        checked["name"] = _validate.visible_text(self.name, "`name`")
         checked["share"] = _validate.probability(self.share, "share")
         checked["target"] = _validate.positive_number(self.target, "target", "min")
         checked["delay"] = _validate.positive_number(self.delay, "delay", "min", zero=True)

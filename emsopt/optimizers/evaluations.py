@@ -182,7 +182,7 @@ def is_user_function(objective: Any) -> bool:
 def _stored_candidate(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
     """Return the checkpoint's candidate for the current evaluation in place of ``proposed``; warn if they differ."""
     x = _read_candidate(steps.file, steps.number, optimizer)
-    steps.file.compare(steps.number, proposed.tolist())
+    steps.file.warn_if_different(steps.number, proposed.tolist())
     if not np.array_equal(x, proposed):
         optimizer.withdraw(proposed)
     return x

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .._running.checkpoint import Form, are_indices, are_numbers, summary
+from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, summary
 from .._running.loop import RunOptions, Steps, loop
 from .._running.parallel import Workers, mapper
 from ..errors import InputError, _validate, warn

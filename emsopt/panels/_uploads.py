@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 NAME = "Your city"  # if the files do not name the city
 MOST_MB = 200  # all files together
-MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
+MOST_ROWS = {tables.SITES_FILE: 200, tables.ATOMS_FILE: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 EXPECTED_FILES = (
-    f"Choose either {tables.CITY}, {tables.ATOMS} and {tables.SITES}, as City.save writes them, or a log of calls and "
-    "a table of stations."
+    f"Choose either {tables.CITY_FILE}, {tables.ATOMS_FILE} and {tables.SITES_FILE}, as City.save writes them, "
+    "or a log of calls and a table of stations."
 )
 # Options of `read_calls` and `read_stations`, besides ``crs``: those of the command, with the same defaults.
 READ_OPTIONS = {"columns": None, "station_columns": None, "time_zone": None, "time_format": None, "where": None,
@@ -263,16 +263,16 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
     `READ_OPTIONS`, and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
     files = _by_name(uploads)
-    if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
+    if {tables.CITY_FILE, tables.ATOMS_FILE, tables.SITES_FILE} & {file.name.lower() for file in files}:
         city = _from_folder({file.name: file.content for file in files})
         return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
     reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
     calls, stations, found = _read(files, reading)
-    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
+    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES_FILE])
     for what, read in OTHER_FILES.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
     model = build(calls, stations, Settings(**options))
-    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
+    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS_FILE])
     return city_of_model(model, files="; ".join(f"{what}: {_names(kept)}" for what, kept in found.items() if kept))
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from .._files import atomic, formats
-from .._files.formats import DAMAGED, Upload
+from .._files.formats import READ_ERRORS, Upload
 from .._files.version import __version__
 from ..city import tables
 from ..city.city import City, check_city
@@ -138,7 +138,7 @@ class Project:
     def load(cls, path: PathLike) -> Project:
         """Read a project that `save` wrote; raise if the file is missing, damaged or not a project."""
         file = _validate.existing_file(path, "path", "a project, as the dashboard saves it (.zip)")
-        return cls.from_bytes(formats.content_of(file, MOST_BYTES, "It is not a project of emsopt."), file.name)
+        return cls.from_bytes(formats.read_content(file, MOST_BYTES, "It is not a project of emsopt."), file.name)
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "the file") -> Project:
@@ -180,7 +180,7 @@ def _unpack(content: bytes, name: str) -> dict[str, bytes]:
                 if left < 0:
                     raise InputError(f"{foreign}: it would take more than {MOST_BYTES / 2**20:g} MB of memory.")
             return files
-    except DAMAGED as error:
+    except READ_ERRORS as error:
         raise InputError(
             f"{foreign}, or it was cut off or damaged on its way. Choose a file that the dashboard saved, or copy it "
             "again."

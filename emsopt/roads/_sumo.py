@@ -87,7 +87,12 @@ def read_net(path: PathLike) -> dict[str, Any]:
                 content.location = element
     except InputError as error:
         raise InputError(Message(str(path), f" cannot be read. {error}")) from error
-    except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:  # LookupError: the encoding
+    except (
+        ElementTree.ParseError,
+        ValueError,
+        LookupError,
+        *formats.READ_ERRORS,
+    ) as error:  # LookupError: the encoding
         said = f" is truncated or not XML ({error}). Download or export it again."
         raise InputError(Message(str(path), said)) from error
     if not content.roads:

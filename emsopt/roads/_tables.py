@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
-from .._files.formats import DAMAGED, Upload, read_csv
+from .._files.formats import READ_ERRORS, Upload, read_csv
 from .._files.geography import degrees
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, _validate
@@ -112,7 +112,7 @@ def _unzip(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             if len(members) != len(FILES):
                 raise InputError(f"{path} must hold {' and '.join(FILES)}; it holds {', '.join(names[:9])}.")
             contents = [Upload(name, archive.read(name)) for name in members]
-    except DAMAGED as error:
+    except READ_ERRORS as error:
         raise InputError(f"{path} is damaged or not a .zip file ({error}).") from error
     return _read_table(contents[0]), _read_table(contents[1])
 

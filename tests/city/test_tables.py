@@ -295,8 +295,8 @@ def test_what_cannot_be_read_back_is_not_saved_and_arrays_become_numbers(tmp_pat
     assert back == {"type": "Polygon", "coordinates": corners.tolist()}
 
 
-DEMAND = pd.DataFrame(
-    {"name": ["a", "b", "c"], "lon": [8.80, 8.84, 8.87], "lat": [53.07, 53.10, 53.08], "arrival_rate": [1.5, 0.5, 0.3]}
+DEMAND = demand_frame(
+    name=["a", "b", "c"], lon=[8.80, 8.84, 8.87], lat=[53.07, 53.10, 53.08], arrival_rate=[1.5, 0.5, 0.3]
 )
 SITES = pd.DataFrame({"name": ["N", "S"], "lon": [8.83, 8.81], "lat": [53.09, 53.06]})
 TIMES = {"turnout_times": 1.5, "service_times": 45}
@@ -329,9 +329,7 @@ def test_tables_of_the_census():
         "GEOID": ["27123030100", "27123030200"], "NAME": ["301", "301"], "INTPTLAT": ["+44.9", "+44.95"],
         "INTPTLON": ["-093.1", "-093.2"], "arrival_rate": [1, 2],
     })  # fmt: skip
-    city = eo.City.from_frames(
-        tracts, pd.DataFrame({"name": ["A"], "lon": [-93.1], "lat": [44.9]}), speed_kmh=40, **TIMES
-    )
+    city = eo.City.from_frames(tracts, SITES.assign(lon=-93.1, lat=44.9), speed_kmh=40, **TIMES)
     assert city.atom_names == ("27123030100", "27123030200")
     assert np.allclose(city.atom_locations, [[-93.1, 44.9], [-93.2, 44.95]])
 

@@ -1,6 +1,7 @@
 """Approximate hypercube: cases where it is exact, the correction factor, its error, its limits."""
 
 import warnings
+from math import comb, factorial
 
 import numpy as np
 import pytest
@@ -9,14 +10,12 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
-from emsopt.evaluators._approximate_equations import correction
+from emsopt.evaluators._approximate_equations import fill_correction_factors
 from emsopt.evaluators.approximate import correction_factors
 
 
 def test_correction_factor_against_its_definition():
     """(2) summed term by term, with Erlang probabilities."""
-    from math import comb, factorial
-
     p, load = 7, 4.2
     P = np.array([load**k / factorial(k) for k in range(p + 1)])
     P /= P.sum()
@@ -86,7 +85,7 @@ def plain_fixed_point(city, sites, capacity="loss", scaled=True):
     p, work, times = len(sites), city.arrival_rates / 60 * city.mean_service_time, city.response_times[sites]
     order = np.lexsort((np.arange(p)[:, None] + np.zeros((1, city.n_atoms)), times), axis=0).T
     Q = np.empty(p)
-    correction(work.sum(), capacity == "queue", Q)
+    fill_correction_factors(work.sum(), capacity == "queue", Q)
     same = approximate_hypercube(eo.City([60.0], [[1.0]], 0, 1).scaled(work.sum()), [0] * p, capacity=capacity)
     mean, blocked = same.utilizations.mean(), same.queue_probability
     rho, moved = np.full(p, mean), 1.0
@@ -198,9 +197,8 @@ def test_theorem_4_needs_preference_by_response_time(claim):
     Site 0 is the nearest to both atoms but slow to leave. The p-median has it, for atom 1 only; by distance both atoms
     are served from it, and at light load the best deployment does without.
     """
-    city = eo.City(
-        [1.0, 1.0], [[2.0, 1.0], [3.0, 12.0], [3.0, 12.0]], turnout_times=[9.0, 1.0, 1.0], service_times=30.0
-    )
+    travel = [[2.0, 1.0], [3.0, 12.0], [3.0, 12.0]]
+    city = eo.City([1.0, 1.0], travel, turnout_times=[9.0, 1.0, 1.0], service_times=30.0)
     pairs, light = np.array([[0, 1], [1, 2]]), city.scaled(1e-6)
     medians = [city.response_times[pair].min(axis=0).mean() for pair in pairs]
     assert medians == [(4 + 10) / 2, (4 + 13) / 2]

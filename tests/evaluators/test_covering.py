@@ -29,12 +29,8 @@ def drawn(seed):
     pinned = order[: rng.integers(0, units + 1)] if seed % 2 else []
     closed = order[units:] if seed % 8 == 3 else []
     city = city.with_offered_load(float(rng.uniform(0.05, 0.6)), units)
-    return (
-        city,
-        threshold,
-        eo.DeploymentSpace(city, units, colocation=bool(seed % 4), pinned=pinned, closed=closed),
-        rng,
-    )
+    space = eo.DeploymentSpace(city, units, colocation=bool(seed % 4), pinned=pinned, closed=closed)
+    return city, threshold, space, rng
 
 
 def every(space):

@@ -23,16 +23,6 @@ AT = {"38-67": 0, "68": 3, "12": 4, "59-60": 8, "27-28-39": 9, "62": 10, "9": 12
 
 
 @pytest.fixture(scope="module")
-def city(published):
-    return published
-
-
-@pytest.fixture(scope="module")
-def optimum(city):
-    return approximate_hypercube(city, evaluate_all(city, 9, evaluator="approximate").best_sites)
-
-
-@pytest.fixture(scope="module")
 def median(city):
     return approximate_hypercube(city, p_median(city, 9).sites)
 

@@ -23,20 +23,18 @@ from emsopt.maps.deployments import deployment_map
 on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
 
 
-@pytest.fixture(scope="module")
-def town():
-    return eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=3)
+TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=3)
 
 
 # Each writes something that depends on the number, to a path.
 
 
-def save_city(town, number, path):
-    return town.scaled(number).save(path)
+def save_city(number, path):
+    return TOWN.scaled(number).save(path)
 
 
-def save_map(town, number, path):
-    return deployment_map(town, eo.evaluators.approximate_hypercube(town, [0, number])).save(path)
+def save_map(number, path):
+    return deployment_map(TOWN, eo.evaluators.approximate_hypercube(TOWN, [0, number])).save(path)
 
 
 both = pytest.mark.parametrize("save", [save_city, save_map])  # a folder and a file
@@ -65,17 +63,17 @@ FULL, QUOTA = OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over the quo
 
 
 @contextmanager
-def untouched(save, town, folder):
+def untouched(save, folder):
     """Save once, and check afterwards that all below the folder is as it was."""
-    save(town, 1, folder / "kept")
+    save(1, folder / "kept")
     before = snapshot(folder)
     yield
     assert snapshot(folder) == before
 
 
-def not_written(save, town, path, words):
+def not_written(save, path, words):
     with pytest.raises(WriteError, match=words) as caught:
-        save(town, 2, path)
+        save(2, path)
     assert str(caught.value).startswith(f"{path} could not be written: ")
 
 
@@ -89,40 +87,40 @@ def not_written(save, town, path, words):
         (save_city, "pathlib.Path.rename", 1, QUOTA, "quota"),  # the earlier folder has stepped aside, and returns
     ],
 )
-def test_a_full_disk_leaves_what_was_there(save, step, after, error, words, town, tmp_path, monkeypatch):
-    with untouched(save, town, tmp_path), monkeypatch.context() as patch:
+def test_a_full_disk_leaves_what_was_there(save, step, after, error, words, tmp_path, monkeypatch):
+    with untouched(save, tmp_path), monkeypatch.context() as patch:
         patch.setattr(step, failing_at(after, error, STEPS[step]))
-        not_written(save, town, tmp_path / "kept", words)
+        not_written(save, tmp_path / "kept", words)
 
 
 @both
-def test_an_interrupted_writer_leaves_nothing_either(save, town, tmp_path, monkeypatch):
-    with untouched(save, town, tmp_path):
+def test_an_interrupted_writer_leaves_nothing_either(save, tmp_path, monkeypatch):
+    with untouched(save, tmp_path):
         monkeypatch.setattr("os.fsync", raising(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            save(town, 2, tmp_path / "kept")
+            save(2, tmp_path / "kept")
 
 
 @both
-def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
-    with untouched(save, town, tmp_path):
+def test_what_is_write_protected_is_not_replaced(save, tmp_path, monkeypatch):
+    with untouched(save, tmp_path):
         monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
-        not_written(save, town, tmp_path / "kept", "permission was denied")
+        not_written(save, tmp_path / "kept", "permission was denied")
 
 
 @on_posix
 @both
-def test_a_folder_without_permission_leaves_what_was_there(save, town):
+def test_a_folder_without_permission_leaves_what_was_there(save):
     """Without any stand-in; who may do anything tries as a user who may not."""
     folder, user = Path(tempfile.mkdtemp()), os.geteuid()  # above it, everybody may enter, unlike in `tmp_path`
     try:
-        with untouched(save, town, folder):
+        with untouched(save, folder):
             folder.chmod(0o555)
             try:
                 if user == 0:
                     os.seteuid(65534)
                 for name in ("kept", "new"):
-                    not_written(save, town, folder / name, r"permission was denied.*Change the perm")
+                    not_written(save, folder / name, r"permission was denied.*Change the perm")
             finally:
                 os.seteuid(user)
     finally:
@@ -132,43 +130,43 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
 
 @on_posix
 @both
-def test_permissions_are_kept(save, town, tmp_path):
-    path = save(town, 1, tmp_path / "kept")
+def test_permissions_are_kept(save, tmp_path):
+    path = save(1, tmp_path / "kept")
     path.chmod(0o700)
-    save(town, 2, path)
+    save(2, path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
 @on_posix
 @both
-def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_path):
-    save(town, 1, tmp_path / "real")
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, tmp_path):
+    save(1, tmp_path / "real")
     first = snapshot(tmp_path / "real") or (tmp_path / "real").read_bytes()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    save(town, 2, tmp_path / "link")
+    save(2, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert (snapshot(tmp_path / "real") or (tmp_path / "real").read_bytes()) != first
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 
 
 @both
-def test_a_path_that_cannot_be_is_an_input_error(save, town, tmp_path, monkeypatch):
+def test_a_path_that_cannot_be_is_an_input_error(save, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in (3, "", "a\0b", "a" * 5000):
-        refused("must be the path of a file or folder.*got|too long.*Shorten it", save, town, 1, path)
+        refused("must be the path of a file or folder.*got|too long.*Shorten it", save, 1, path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
-    refused("a file is in the place of a folder", save, town, 1, tmp_path / "file" / "new")
+    refused("a file is in the place of a folder", save, 1, tmp_path / "file" / "new")
     if save is save_map:
-        refused("the path is a folder, but a file is to be written", save, town, 1, tmp_path / "folder")
-        refused("/dev/null is a device or a pipe|folder", save, town, 1, "/dev/null")
+        refused("the path is a folder, but a file is to be written", save, 1, tmp_path / "folder")
+        refused("/dev/null is a device or a pipe|folder", save, 1, "/dev/null")
     assert snapshot(tmp_path) == {"file": b"mine", "folder": None}
 
 
 @pytest.fixture
-def command(town, tmp_path):
+def command(tmp_path):
     """Arguments of the command for a small city, but for --out."""
-    return ["--city", str(town.save(tmp_path / "town")), "--units", "2"]
+    return ["--city", str(TOWN.save(tmp_path / "town")), "--units", "2"]
 
 
 def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_path, monkeypatch, capsys):
@@ -196,9 +194,9 @@ def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeyp
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_what_is_printed_may_not_be_taken(command, tmp_path):
     """A full disk is said, without a traceback."""
+    words = [sys.executable, "-m", "emsopt", *command, "--out", str(tmp_path / "out")]
     with open("/dev/full", "w") as sink:
-        done = subprocess.run([sys.executable, "-m", "emsopt", *command, "--out", str(tmp_path / "out")],
-                              stdout=sink, stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
+        done = subprocess.run(words, stdout=sink, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert "emsopt: the output could not be printed: No space left on device. Print it elsewhere." in done.stderr
     assert "Traceback" not in done.stderr

@@ -158,27 +158,11 @@ def written(write, *names):
         return {path.as_posix(): path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
 
 
-@functools.cache
-def town():
-    """A city with all that a city can have."""
-    city = eo.datasets.grid_city(4, 2, 0.4, rng=0, size=3)
-    services = city.service_times * np.linspace(1, 1.2, 9)
-    return city.replace(service_times=services, preference=city.travel_times + 1)
-
-
-@functools.cache
-def roads():
-    return grid_roads(3, 3, jitter=0.2, rng=0)
-
-
-@functools.cache
-def log():
-    return eo.calls.read_calls(pd.DataFrame(CALLS, columns=["time", "lon", "lat", "service_min"]))
-
-
-@functools.cache
-def stations():
-    return eo.calls.read_stations(pd.DataFrame(STATIONS, columns=["name", "lon", "lat", "turnout_min"]))
+TOWN = eo.datasets.grid_city(4, 2, 0.4, rng=0, size=3)  # below with all that a city can have
+TOWN = TOWN.replace(service_times=TOWN.service_times * np.linspace(1, 1.2, 9), preference=TOWN.travel_times + 1)
+ROADS = grid_roads(3, 3, jitter=0.2, rng=0)
+LOG = eo.calls.read_calls(pd.DataFrame(CALLS, columns=["time", "lon", "lat", "service_min"]))
+PLACES = eo.calls.read_stations(pd.DataFrame(STATIONS, columns=["name", "lon", "lat", "turnout_min"]))
 
 
 def count(log, stations, **options):
@@ -215,19 +199,19 @@ FILES = {  # kind: its files, and what reads the damaged one
     "calls": (lambda: {
         "calls.csv": csv("time,lon,lat,service_min", CALLS),
         "calls.geojson": collection(({"time": t, "service_min": s}, "Point", [x, y]) for t, x, y, s in CALLS),
-    }, lambda name: count(eo.calls.read_calls(name), stations())),
+    }, lambda name: count(eo.calls.read_calls(name), PLACES)),
     "stations": (lambda: {
         "stations.csv": csv("name,lon,lat,turnout_min", STATIONS),
         "stations.geojson": collection(({"name": n, "turnout_min": t}, "Point", [x, y]) for n, x, y, t in STATIONS),
-    }, lambda name: count(log(), eo.calls.read_stations(name))),
-    "areas": (lambda: {"areas.geojson": collection(squares())}, lambda name: count(log(), stations(), areas=name)),
-    "cities": (lambda: HAND | written(town().save, "town"), lambda name: read_city(name.split("/")[0])),
+    }, lambda name: count(LOG, eo.calls.read_stations(name))),
+    "areas": (lambda: {"areas.geojson": collection(squares())}, lambda name: count(LOG, PLACES, areas=name)),
+    "cities": (lambda: HAND | written(TOWN.save, "town"), lambda name: read_city(name.split("/")[0])),
     "sumo": (
         lambda: {"town.net.xml": SUMO.encode(), "town.net.xml.gz": gzip.compress(SUMO.encode())},
         lambda name: drive(RoadNetwork.from_sumo(name)),
     ),
     "osm": (lambda: written(both_osm), lambda name: drive(RoadNetwork.from_osm(name))),
-    "roads": (lambda: written(roads().save, "roads.json.gz"), lambda name: drive(RoadNetwork.load(name))),
+    "roads": (lambda: written(ROADS.save, "roads.json.gz"), lambda name: drive(RoadNetwork.load(name))),
 }
 # fmt: on
 

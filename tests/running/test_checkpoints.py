@@ -63,10 +63,6 @@ def file(tmp_path):
     return tmp_path / "run.jsonl"
 
 
-def lines(content):
-    return content.splitlines()
-
-
 def changed(line, **change):
     """Return a line with other values."""
     return json.dumps(json.loads(line) | change).encode()
@@ -100,14 +96,14 @@ def test_two_processes_and_one_file(writer, file):
             maximised(file)
     writer.kill()
     writer.wait()
-    assert len(lines(file.read_bytes())) == 2
+    assert len(file.read_bytes().splitlines()) == 2
     assert maximised(file).history["x"].tolist() == maximised(None).history["x"].tolist()
 
 
 def test_foreign_files_and_other_formats_are_refused_and_left_alone(run, file, tmp_path):
     refused("must be a file", run, tmp_path)
     run(file, 3)
-    first, *rest = lines(file.read_bytes())
+    first, *rest = file.read_bytes().splitlines()
     other = b"\n".join([changed(first, **{next(iter(json.loads(first))): 99}), *rest, b""])
     foreign = "name another file"
     for content, words in {b'{"a": 1}\n': foreign, other: "99"}.items():
@@ -120,7 +116,7 @@ def test_foreign_files_and_other_formats_are_refused_and_left_alone(run, file, t
 def test_every_value_of_a_row_is_checked(run, file):
     """A number that is none, or that no float holds, in whichever column, names its line."""
     run(file)
-    first, row, *rest = lines(file.read_bytes())
+    first, row, *rest = file.read_bytes().splitlines()
     file.write_bytes(b"\n".join([changed(first, seed=1.5), row, *rest, b""]))
     refused("line 1 of the checkpoint .* is damaged", run, file)
     for key in json.loads(row):
@@ -134,7 +130,7 @@ def test_every_value_of_a_row_is_checked(run, file):
 @pytest.mark.parametrize("damage", [b"[1]", b"\xff\xfe"])
 def test_a_damaged_line_is_named_and_stays(run, damage, file):
     run(file)
-    whole = lines(file.read_bytes())
+    whole = file.read_bytes().splitlines()
     content = b"\n".join([*whole[:2], damage, *whole[3:], b""])
     file.write_bytes(content)
     refused(r"line 3 of the \w+ .* is damaged", run, file)
@@ -147,7 +143,7 @@ def test_a_full_disk_leaves_whole_lines(run, file):
     import resource
 
     run(file)
-    whole = lines(file.read_bytes())
+    whole = file.read_bytes().splitlines()
     handler, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
     for full_at, left in ((len(whole[0]) + len(whole[1]) + 12, 2), (20, 0)):
         file.unlink()
@@ -160,9 +156,9 @@ def test_a_full_disk_leaves_whole_lines(run, file):
         assert file.exists() == (left > 0)
         if left:
             assert file.read_bytes().endswith(b"\n")
-            assert len(lines(file.read_bytes())) == left
+            assert len(file.read_bytes().splitlines()) == left
         run(file)
-        assert len(lines(file.read_bytes())) == len(whole)
+        assert len(file.read_bytes().splitlines()) == len(whole)
     signal.signal(signal.SIGXFSZ, handler)
 
 
@@ -170,7 +166,7 @@ def test_a_full_disk_leaves_whole_lines(run, file):
 def test_what_is_on_file_stands_where_the_run_now_asks_for_something_else(run, key, file):
     """As on another processor: the rows of the second and the fourth evaluation change places."""
     run(file, 4)
-    first, *rows = map(json.loads, lines(file.read_text()))
+    first, *rows = map(json.loads, file.read_text().splitlines())
     rows[1], rows[3] = {**rows[3], "evaluation": 2}, {**rows[1], "evaluation": 4}
     file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
     with pytest.warns(ResumeWarning, match=r"evaluation 2 in the checkpoint .* with the stored steps") as warned:
@@ -182,10 +178,10 @@ def test_what_is_on_file_stands_where_the_run_now_asks_for_something_else(run, k
 
 def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_path):
     driven(file, 3)
-    first, *rows = map(json.loads, lines(file.read_text()))
+    first, *rows = map(json.loads, file.read_text().splitlines())
     options = {"horizon": 1, "rng": 0, "checkpoint": tmp_path / "other.jsonl", "closed": [rows[1]["arms"][3]]}
     eo.bandits.run(grid_roads(4, 4, rng=0), "r0c0-r0c1", "r3c2-r3c3", "bi-ts", **options)
-    detour = json.loads(lines((tmp_path / "other.jsonl").read_text())[1])
+    detour = json.loads((tmp_path / "other.jsonl").read_text().splitlines()[1])
     rows[1] = {**detour, "round": 2}
     file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
     with pytest.warns(ResumeWarning, match="round 2 in the checkpoint"):

@@ -1,7 +1,7 @@
 """`progress` means the same in every public function that has it: a bar, a function of (done, total), or nothing."""
 
 import inspect
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,16 +18,8 @@ PRACTICE = eo.datasets.practice_calls()
 ACCEPTED = eo.planning.Settings(units=3, cell_km=3.0, empty_days="missing", accept_findings=True)
 
 
-class Certain:
-    """A city that a log of one week leaves no doubt about."""
-
-    weeks = 1.0
-
-    def city(self):
-        return CITY
-
-    def draws(self, n, rng=None, *, vary=(), more=1.0):
-        return iter([CITY] * n)
+# A city that a log of one week leaves no doubt about.
+CERTAIN = SimpleNamespace(weeks=1.0, city=lambda: CITY, draws=lambda n, *_, **__: iter([CITY] * n))
 
 
 def square(side):
@@ -40,12 +32,10 @@ TASKS = {
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
     "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(eo.problems.hill_control(), budget=2, rng=0, regret=False, **p),
     "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),
-    "optimizers.maximize": lambda **p: eo.maximize(
-        lambda x: -(x[0] ** 2), "random", bounds=[(0, 1)], budget=3, rng=0, **p
-    ),
+    "optimizers.maximize": lambda **p: eo.maximize(np.sum, "random", bounds=[(0, 1)], budget=3, rng=0, **p),
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
     "planning.advise": lambda **p: eo.planning.advise(*PRACTICE, ACCEPTED, **p),
-    "planning.compare": lambda **p: eo.planning.compare(Certain(), TWO, draws=100, rng=0, **p),
+    "planning.compare": lambda **p: eo.planning.compare(CERTAIN, TWO, draws=100, rng=0, **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
@@ -56,13 +46,11 @@ TASKS = {
 def public_functions():
     """Return every function of the public modules that takes `progress`, by its name there."""
     found = {}
-    for module in (getattr(eo, name) for name in eo.__all__):
-        if not isinstance(module, ModuleType):
-            continue
-        for name, function in inspect.getmembers(module, inspect.isfunction):
+    for room, module in ((name, getattr(eo, name)) for name in eo.__all__):
+        for name, function in inspect.getmembers(module, inspect.isfunction) if isinstance(module, ModuleType) else ():
             here = function.__module__.startswith(module.__name__)
             if here and not name.startswith("_") and "progress" in inspect.signature(function).parameters:
-                found[f"{module.__name__.removeprefix('emsopt.')}.{name}"] = function
+                found[f"{room}.{name}"] = function
     return found
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._running.checkpoint import Form, are_numbers, is_index, is_number, stream, summary
+from ..._running.checkpoint import CheckpointFormat, are_numbers, is_index, is_number, stream, summary
 from ..._running.loop import RunOptions, Steps, loop
 from ...errors import InputError, _validate
 from ...errors._types import Callback, FloatArray, PathLike, Progress, Rng
@@ -32,7 +32,7 @@ from .learners import LEARNERS
 METHOD_OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
-_FORM = Form(
+_FORM = CheckpointFormat(
     "emsopt control run",
     "play",
     asked={"set": is_index, "x": are_numbers},
@@ -178,7 +178,7 @@ def _stored_play(
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
     except ValueError:  # wrong shapes or numbers: the file is of another problem
         steps.file.refuse(steps.number)
-    steps.file.compare(steps.number, *proposed)
+    steps.file.warn_if_different(steps.number, *proposed)
     return i, x, play
 
 

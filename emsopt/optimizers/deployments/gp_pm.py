@@ -402,7 +402,7 @@ def climb(
     returns upper bounds on the scores of swaps, which save scoring most of them.
     """
     while True:
-        gives, takes = space.swaps(x)
+        gives, takes = space.swappable_groups(x)
         upper = bounds(x, gives, takes)
         upper[gives[:, None] == takes] = -np.inf  # to the same place is no swap
         if region is not None:

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from ..._running.loop import Show, bar
+from ..._running.loop import ShowProgress, bar
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...errors import _validate
 from ...errors._types import FloatArray, IntArray, Progress, Rng, Sites
@@ -264,7 +264,7 @@ class LocalSearchPlus(Optimizer):
     def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
         """Return the best swaps by the estimate, (k, 2) twin groups, and the changes of it, (k,), ascending."""
         change = expected_changes(self._estimate, counts)
-        gives, takes = self.space.swaps(counts)
+        gives, takes = self.space.swappable_groups(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
         some = np.argsort(change, axis=None, kind="stable")[:MOST_SWAPS]

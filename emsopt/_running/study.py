@@ -2,11 +2,10 @@
 
 A *case* is a dict of plain values, such as ``{"city": "grid", "method": "gp-pm", "seed": 3}``. A *task* is a function
 that takes these values as keyword arguments and returns rows. Each finished case is stored as one line in a file, so
-that a study can be interrupted at any moment and resumed.
+that a study can be interrupted at any moment and resumed. Only one study at a time can write to a file.
 
-Limits. The file identifies a task only by its name. If the function, or code that it calls, has changed, use another
-file. Every value that affects a result must be part of the case. Only one study at a time can write to a file; a second
-one is refused.
+The file identifies a task only by its name. If the function, or code that it calls, has changed, use another file.
+Every value that affects a result must be part of the case.
 """
 
 from __future__ import annotations
@@ -16,38 +15,35 @@ import itertools
 import json
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ._files.version import provenance
-from ._running.json_lines import json_lines
-from ._running.loop import bar
-from ._running.parallel import map_unordered, one_thread, submit
-from .errors import EmsoptError, InputError, _validate
+from .._files.version import provenance
+from ..errors import EmsoptError, InputError, _validate
+from .json_lines import json_lines
+from .loop import bar
+from .parallel import map_unordered, one_thread, submit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .errors._types import PathLike, Progress
+    from ..errors._types import PathLike, Progress
 
 Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
 _KIND, _FORMAT = "emsopt study", 1
-_SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
-_PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}  # more threads would compete for cores
-
-ROUNDING = 2e-8  # rounding error of values in stored studies: smaller differences are none
+ROUNDING = 2e-8  # largest rounding error of a value in a stored study
 _RESULT_COLUMNS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 
 class StudyError(EmsoptError, RuntimeError):
-    """Some cases failed; all others are finished.
+    """The task raised an error for some cases of a study; all other cases are finished.
 
     ``failures`` has each failed case and the text of its error, ``results`` (DataFrame) the rows of the finished cases.
 
@@ -86,11 +82,11 @@ def run(
         Distinct dicts of plain values, with the same names in every case; see `cases`. Tuples are passed to the task as
         lists, and numpy numbers as Python numbers.
     file : path-like, optional
-        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again. Further
-        cases of the same task with the same names can be added at any time.
+        JSON-lines file to which each finished case is appended. Cases already stored in it are not run again, and
+        further cases of the same task with the same names can be added.
     backend : {"serial", "processes"}, dask.distributed.Client or concurrent.futures.Executor
         Where tasks run: in this process, in several processes on this machine, on the workers of a Dask cluster
-        (install ``emsopt[scale]``), or on an executor. With every backend, linear algebra uses one thread per task.
+        (install ``emsopt[scale]``), or on an executor. Linear algebra uses one thread per task.
     workers : int, optional
         Number of processes for backend "processes". Default: the number of cores.
     progress : bool or callable
@@ -99,17 +95,14 @@ def run(
     Returns
     -------
     DataFrame
-        The rows of all cases in the order of ``cases``, each with the values of the case followed by those that the
-        task returned.
+        The rows in the order of ``cases``, each with the values of the case followed by those that the task returned.
 
     Raises
     ------
     StudyError
-        If the task raised an error for some cases. All other cases are finished; a further run retries only the failed
-        ones.
+        If the task raised an error for some cases. A further run retries only these.
     InputError
-        If an option or a case is invalid, or if the file is damaged, is not a study file, or belongs to another task or
-        to cases with other names.
+        If an argument is invalid, or the file is damaged or belongs to another task or to cases with other names.
 
     Examples
     --------
@@ -127,14 +120,14 @@ def run(
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
-    settings, executor = _settings(backend, workers)
+    map_cases = _map_function(backend, workers)
     with _open_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
-        left = {key: case for key, case in by_key.items() if key not in rows}
+        left = [(key, case) for key, case in by_key.items() if key not in rows]  # if none, no workers start
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
         # closing cancels what is left if an error comes from here, such as of `progress`
-        with closing(_results(partial(_run_case, task), left, settings, executor)) as found:
+        with closing(map_cases(partial(_run_case, task), left)) if left else nullcontext(()) as found:
             for key, result, failure in found:
                 if failure is None:
                     append(by_key[key], result)
@@ -145,23 +138,11 @@ def run(
     flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]  # in the order of the cases
     table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
-        raise _failure(by_key, failed, file, table)
+        raise _study_error(by_key, failed, file, table)
     return table
 
 
-def _results(
-    work: Callable[[Any], Any], left: dict[str, Case], settings: dict[str, Any], executor: Executor | None
-) -> Generator[Any, None, None]:
-    """Yield the result of ``work`` for each case in ``left``, a dict by key, in order of completion."""
-    from joblib import parallel_config
-
-    with parallel_config(**(settings if left else _SERIAL)):  # without cases left, workers need not start
-        items = left.items()
-        with closing(map_unordered(work, items) if executor is None else submit(executor, work, items)) as found:
-            yield from found
-
-
-def _failure(
+def _study_error(
     by_key: dict[str, Case], failed: dict[str, tuple[str, str]], file: PathLike | None, table: pd.DataFrame
 ) -> StudyError:
     """Return the `StudyError` for failed cases; ``failed`` maps keys to an error message and a traceback."""
@@ -188,7 +169,7 @@ def cases(**dimensions: object) -> list[Case]:
 
 
 def seed_of(case: Mapping[str, Any]) -> int:
-    """Return a random seed below 2^63 that depends only on the values of a case, not on their order.
+    """Return a random seed below 2^63 that depends only on the names and values in a case, not on their order.
 
     Examples
     --------
@@ -199,9 +180,8 @@ def seed_of(case: Mapping[str, Any]) -> int:
 
 
 def _check_cases(cases: Any) -> dict[str, Case]:
-    """Return the cases by their `_key`, with plain values and in the given order; raise if they are invalid."""
-    by_key: dict[str, Case] = {}
-    names: list[str] = []
+    """Return the cases in the given order, by their `_key` and with plain values; raise if they are invalid."""
+    by_key, names = dict[str, Case](), list[str]()
     for case in cases:
         key = _key(case)  # equal values give one key, whatever their order and type
         names = names or list(case)
@@ -217,7 +197,7 @@ def _check_cases(cases: Any) -> dict[str, Case]:
 
 
 def _key(case: object) -> str:
-    """Return a case as JSON text, which is the same for equal values in any order."""
+    """Return a case as JSON text with sorted names, so that cases with equal values have the same text."""
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
@@ -234,14 +214,12 @@ def _to_plain(value: object) -> object:
 
 
 def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
-    """Return the final value of each run, and the number of evaluations until it was close to the best known value.
-
-    Values must be positive and were minimised.
+    """Return one row per run: its final value, and how long it took to come close to the best known value.
 
     Parameters
     ----------
     runs : DataFrame
-        Rows of runs in order of ``evaluation``, with ``best`` (the best value so far), ``best_known`` and
+        Rows of runs in order of ``evaluation``, with ``best`` (the smallest value so far, positive), ``best_known`` and
         ``cpu_seconds``, as `emsopt.datasets.load_study` returns the location studies. All other columns except
         ``p_median`` identify the runs.
     within : float
@@ -250,9 +228,8 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per run: the columns that identify it, its last ``best``, its ``gap`` to ``best_known`` in percent,
-        whether it ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for that. Both are
-        infinite if the tolerance was not reached, so that medians include all runs.
+        The columns that identify a run, its last ``best``, its ``gap`` to ``best_known`` in percent, whether it
+        ``reached`` the tolerance, and the ``evaluations`` and ``cpu_seconds`` needed for that, infinite if it did not.
 
     Examples
     --------
@@ -273,19 +250,23 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     return ends.drop(columns="evaluation").reset_index()
 
 
-def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Executor | None]:
-    """Return the settings of joblib for a backend, and the executor to use instead of joblib, or None."""
+def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
+    """Return a generator of (function, items) that yields ``function(item)`` of each item from the given backend."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
-    if isinstance(backend, str) and backend in ("serial", "processes"):
-        return (_SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}), None
+    if isinstance(backend, str) and backend == "serial":
+        return partial(map_unordered, backend="sequential")
+    if isinstance(backend, str) and backend == "processes":  # more threads in each would compete for cores
+        return partial(map_unordered, backend="loky", n_jobs=workers or -1, inner_max_num_threads=1)
     dask = sys.modules.get("distributed")  # a client can exist only if `distributed` is loaded, which takes long
     if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
-        return _SERIAL, backend.get_executor(pure=False)  # not pure: Dask would reuse the result of an equal call
+        return partial(
+            submit, backend.get_executor(pure=False)
+        )  # not pure: Dask would reuse the result of an equal call
     if isinstance(backend, Executor):
-        return _SERIAL, backend
+        return partial(submit, backend)
     raise InputError(
         "`backend` must be 'serial', 'processes', a distributed.Client or a concurrent.futures.Executor; got "
         f"{backend!r}."
@@ -302,13 +283,13 @@ def _run_case(
     try:
         with one_thread, threadpool_limits(1):  # the first for tasks side by side in threads, the second for OpenMP
             # through JSON, so that new rows equal those read from a file
-            return key, json.loads(json.dumps(_rows(task(**case), case), default=_to_plain)), None
+            return key, json.loads(json.dumps(_to_rows(task(**case), case), default=_to_plain)), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
-def _rows(result: object, case: Case) -> list[Row]:
-    """Return a task's result as a list of rows without the case's columns."""
+def _to_rows(result: object, case: Case) -> list[Row]:
+    """Return a task's result as a list of rows; raise if it has another form, or a column with a name of the case."""
     import pandas as pd
 
     if isinstance(result, pd.DataFrame):
@@ -327,7 +308,7 @@ def _rows(result: object, case: Case) -> list[Row]:
 def _open_file(
     path: PathLike | None, task: str, columns: list[str]
 ) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
-    """Open the file of a study for a ``with`` block; provide the rows of its cases by `_key`, and a function to append.
+    """Open the file of a study; yield the rows of the finished cases by `_key`, and a function that stores a case.
 
     Without a path there are no finished cases, and nothing is stored.
     """
@@ -348,7 +329,7 @@ def _open_file(
             case: Any = line.get("case")
             with suppress(InputError):  # refused below
                 key = _key(case)
-                done[key] = _rows(line.get("rows"), case)
+                done[key] = _to_rows(line.get("rows"), case)
                 if set(case) == set(columns):
                     continue
             log.refuse(number)

@@ -100,17 +100,15 @@ def test_one_thread_each(backend):
     with ThreadPoolExecutor(2) as pool:
         # with one core the default is one worker, which is this process
         options = {"workers": 2} if backend == "processes" else {}
-        table = study.run(
-            threads, study.cases(x=range(4)), backend=pool if backend == "threads" else backend, **options
-        )
+        options["backend"] = pool if backend == "threads" else backend
+        table = study.run(threads, study.cases(x=range(4)), **options)
     assert all(pools and set(pools) == {1} for pools in table["blas"])
     if backend == "processes":
         assert table["numba"].tolist() == ["1"] * 4
 
 
 def test_cases_on_file_are_not_run_again(tmp_path):
-    file = tmp_path / "study.jsonl"
-    shown = []
+    file, shown = tmp_path / "study.jsonl", []
     study.run(noted, study.cases(x=[1, 2], folder=str(tmp_path)), file=file)
     cases = study.cases(x=[5, 2, 1], folder=str(tmp_path))
     table = study.run(noted, cases, file=file, progress=lambda done, total: shown.append((done, total)))
@@ -161,8 +159,7 @@ def test_interrupted_and_resumed_no_finished_case_is_lost(tmp_path, backend, req
 @pytest.mark.parametrize("backend", ["serial", "processes", "dask"])
 def test_a_failure_names_its_case_and_loses_no_other(tmp_path, backend, request):
     backend = request.getfixturevalue("client") if backend == "dask" else backend
-    cases = study.cases(x=range(6), folder=str(tmp_path))
-    file = tmp_path / "study.jsonl"
+    cases, file = study.cases(x=range(6), folder=str(tmp_path)), tmp_path / "study.jsonl"
     with pytest.raises(study.StudyError, match=r"1 of 6 cases failed: .*'x': 3.*ValueError: three") as caught:
         study.run(noted, cases, file=file, backend=backend)
     assert caught.value.failures == [(cases[3], "ValueError: three is not to my taste")]

@@ -97,12 +97,12 @@ def read_table(
         return taken.values()
 
     if isinstance(source, pd.DataFrame):
-        where = label(source, argument)
+        where = table_name(source, argument)
         frame, crs = _from_frame(source, argument, choose_columns, crs)
     else:
         file = open_file(source, argument)
         if file.name.lower().endswith(".zip"):
-            content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
+            content = _formats.read_content(file, _formats.MOST_BYTES, _formats.SPLIT_ADVICE, (".zip",))
             file = _formats.Upload(_formats.name_inside(file), content)
         where = file.name
         frame, crs = _from_file(file, argument, choose_columns, crs)
@@ -153,8 +153,8 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
         names = list(map(str, table.frame))
     else:
         names = [key["lon"], key["lat"]]
-        table = table.with_points(names[0], always=True).with_points(names[1], always=True)
-        first, start = _parse_decimals(table.frame[names].head(_formats.SAMPLE))
+        table = table.with_decimal_points(names[0], always=True).with_decimal_points(names[1], always=True)
+        first, start = _parse_decimals(table.frame[names].head(_formats.SAMPLE_ROWS))
         scale = _units_per_degree(names, start.dropna())
         if scale != 1 or any(map(DEGREE_SIGN.search, first.to_numpy().ravel())):
             written, numbers = _parse_decimals(table.frame[names])
@@ -200,7 +200,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     cells = table.frame[name].tolist()
     found = pd.DataFrame([parse_place(cell) or NO_PLACE for cell in texts(cells)], columns=Place._fields)
     nowhere = (found["x"] == NO_PLACE.x).to_numpy()
-    bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
+    bad, systems = ~are_blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"

@@ -126,7 +126,7 @@ class _ColumnChooser:
             values = [float(cell.replace(",", ".")) for cell in filter(SHORT_NUMBER.fullmatch, texts(self.cells[name]))]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
         usual = _names.plain_name(name) in ("lon", "lat")
-        return usual or self._fits(COMMA.fullmatch, name) or not self._fits(parse_place, name)
+        return usual or self._fits(DECIMAL_COMMA.fullmatch, name) or not self._fits(parse_place, name)
 
     def _fits(self, form: Callable[[str], object], name: str) -> bool:
         """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""

@@ -468,7 +468,7 @@ def read_stations(
         table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
         for role in key.keys() & set(MINUTE_ROLES):
-            table = table.with_points(key[role])
+            table = table.with_decimal_points(key[role])
         points = _points.read_places(table, key)
         frame = table.frame.rename(columns={name: role for role, name in key.items()})
         filled = np.array([not are_blank(row).all() for row in frame[list(key)].to_numpy(dtype=object)])

@@ -253,13 +253,15 @@ def _search(sense: str, given: SimpleNamespace) -> Run:
     return record.result(steps, optimizer)
 
 
-def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> Form:
+def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> CheckpointFormat:
     """Return the format of a run's checkpoint, and which keys of its first line may differ when the run resumes."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
     loose = {"batch": batch is None, "function": evaluations.is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
-    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, may_differ)
+    return CheckpointFormat(
+        "emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, may_differ
+    )
 
 
 def _warn_of_starts(sense: str, given: SimpleNamespace, starts: int) -> None:

@@ -240,7 +240,7 @@ class RoadNetwork(LineGraph):
                 content = json.load(file)
             if content.pop(_FORMAT_KEY) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
-        except (*formats.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        except (*formats.READ_ERRORS, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             said = f"{path} is damaged, or was not written by `RoadNetwork.save` of this version"
             raise InputError(f"{said} ({type(error).__name__}: {error}).") from error
         return cls._from_arguments(path, content, content.pop("name"), strongly_connected=False)

@@ -88,13 +88,13 @@ def local_search(
         return _descend(objective, chosen, budget, show)
 
 
-def _make_starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
+def _make_starts(space: DeploymentSpace, restarts: int, rng: Rng, show: ShowProgress) -> list[IntArray]:
     """Return the start deployments of `local_search`, (p,) each: two by classical models, and some random ones."""
     show(0, "p-median deployment to start from")
     return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
 
 
-def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: Show) -> Run:
+def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: ShowProgress) -> Run:
     """Descend from each start by the best relocation of a unit, within a budget of evaluations; return the run."""
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")

@@ -1,4 +1,4 @@
-"""``emsopt notebooks FOLDER``: copy the series of notebooks, which an installed package holds, to a folder."""
+"""``emsopt notebooks FOLDER``: copy the notebooks of the package; `emsopt.datasets.check_answer` checks exercises."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Find the optimum, print tables, and write a map and a figure."""
+    """Find and print the optimum, and write a map, a figure and tables."""
     from ..city.city import City
     from ..city.deployment_space import DeploymentSpace
     from ..datasets import load_st_paul
@@ -58,7 +58,7 @@ def run(options: Namespace) -> None:
 
 
 def describe(city: City, units: int) -> None:
-    """Print the size and load of the city, its mean times and notes, and a warning if these times are impossible."""
+    """Print the city's size, load, mean times (min) and notes, and a warning if these times are impossible."""
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
@@ -104,8 +104,8 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
 def _write_tables(options: Namespace, objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:
     """Write a map, a figure and a table of the optimum by offered load, which is also printed; yield their paths.
 
-    For St. Paul with the settings of "Optimizing Server Locations in Spatial Queues", the values in that paper are
-    printed alongside, and a second table has the optimum by service rate.
+    For St. Paul with the settings of "Optimizing Server Locations in Spatial Queues", the paper's values are printed
+    too, and a second table has the optimum by service rate.
     """
     from ..datasets import paper_table
     from ..evaluators.metrics import metric_label
@@ -133,7 +133,7 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
 
 
 def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str] | None) -> None:
-    """Print a table and, in further columns, the values of ``theirs``, a paper's table and its source, if given."""
+    """Print a table and, in further columns, a paper's values if ``theirs``, its table and source, is given."""
     table = ours.filter(["optimum", "p_median", "lower_bound"])
     if theirs is not None:
         papers, source = theirs

@@ -19,8 +19,8 @@ from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..planning import units_needed
 from ..planning.advice import longer_waits
-from ..planning.steps import count_held_out_days, worse_zones, zones
-from ..planning.sweeps import scenario
+from ..planning.steps import count_held_out_days, worse_zones, zone_table
+from ..planning.sweeps import scenario_row
 from . import _charts
 from ._panel import OwnPanel, city_controls
 from ._widgets import button, control
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 MOST_TO_ENUMERATE = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
 P_MEDIAN_SECONDS = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
 SEED = 1  # of simulations: the same calls for all, so that differences are precise
-SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
+SIMULATION_OPTIONS = {"calls": _charts.SIMULATED_CALLS, "rng": SEED}
 MOST_AT_SITE = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 BEST, MEDIAN = ("optimum", "best found"), "p-median"
 
 
 class SearchSettings(NamedTuple):
-    """The settings on which the optimum depends."""
+    """The settings on which the best deployment depends."""
 
     load: float
     units: int
@@ -54,9 +54,9 @@ class SearchSettings(NamedTuple):
 
 
 class Deployments(OwnPanel):
-    """The controls of one city, and the deployments under these settings; `Workbench` adds the results.
+    """The controls of one city, and the deployments that are compared; `Workbench` adds the results.
 
-    ``reopen`` is called when stations are to hold one unit or several: it replaces the panel by a new one.
+    ``reopen`` is called when the user changes whether stations may hold several units: it makes a new panel.
     """
 
     def __init__(self, opened: OpenedCity, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
@@ -64,7 +64,7 @@ class Deployments(OwnPanel):
         self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
         self.medians: dict[Any, tuple[int, ...]] = {}
         self.solve = lru_cache(maxsize=64)(self._solve)
-        self.near = lru_cache(maxsize=8)(self._near)
+        self.near = lru_cache(maxsize=8)(self._evaluate_near)
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
         several = self.today is not None and len(set(self.today)) < len(self.today)
         several = several or (opened.log is not None and opened.log.settings.colocate)
@@ -100,7 +100,7 @@ class Deployments(OwnPanel):
         }
 
     def keep_message(self) -> None:
-        """Do nothing but keep the message, as the action of fields that are read when a button is pressed."""
+        """Keep the message that is shown; the action of fields that are read only when a button is pressed."""
         self.message.times += 1
 
     @property
@@ -110,13 +110,13 @@ class Deployments(OwnPanel):
 
     @property
     def search_settings(self) -> SearchSettings:
-        """The settings on which the optimum depends."""
+        """The current settings on which the best deployment depends."""
         at = self.at
         return SearchSettings(at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity)
 
     @property
     def model(self) -> Model | None:
-        """The model of the log under the settings of the page; None without a log."""
+        """The model of the city's log under the current settings; None without a log."""
         log, at = self.opened.log, self.at
         if log is None:
             return None
@@ -129,35 +129,36 @@ class Deployments(OwnPanel):
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
-        """Return the objective under these settings; by default, up to 12 units are evaluated by the exact model."""
+        """Return the objective under these settings, by default exact for up to 12 units, else approximate."""
         space = self.space(settings)
         return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
     def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and the enumeration of all deployments, None if that takes long."""
+        """Return the sites of the p-median, and all deployments evaluated, or None if these are too many."""
         space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
         if settings not in self.medians:
             self.medians[settings] = tuple(p_median(space.city, space, time_limit=P_MEDIAN_SECONDS).sites.tolist())
         quick = space.count * space.city.n_atoms * space.units <= MOST_TO_ENUMERATE
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
-    def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
+    def _evaluate_near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
         """Evaluate the deployments within one move of ``sites``."""
         return evaluate_near(self.objective(settings, "approximate"), sites, 1)
 
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
         """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""
-        options = SIMULATED if evaluator == "simulation" else {}
+        options = SIMULATION_OPTIONS if evaluator == "simulation" else {}
         return evaluate(self.city.scaled(load), list(sites), evaluator, capacity=capacity, **options)
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
+        """Return the sites of the best deployment, the p-median and today's, as far as known, by name."""
         best, _, name = self.best()
         found = {} if best is None else {name: best}
         found[MEDIAN] = self.solve(self.search_settings)[0]
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by a known one, and again whenever the fleet size changes."""
+        """Replace the user's deployment by a known one, now and whenever the fleet size changes."""
         known = self.known_deployments()
         found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
         if found is None:
@@ -165,7 +166,7 @@ class Deployments(OwnPanel):
         super().take(found)
         self.follows = name
 
-    def click(self, places: Sequence[int]) -> None:
+    def on_click(self, places: Sequence[int]) -> None:
         self.sites.toggle(places, self.at.units - len(self.sites.chosen))
 
     def on_move(self) -> None:
@@ -181,7 +182,7 @@ class Deployments(OwnPanel):
             self.controls["baseline"].value = "today"
 
     def resize(self) -> None:
-        """Adapt the user's deployment to the fleet size, preferring sites of the best deployment."""
+        """Add or remove units of the user's deployment to fit the fleet size, preferring sites of the best one."""
         if self.quiet:
             return
         try:
@@ -197,12 +198,12 @@ class Deployments(OwnPanel):
         self.sites.set_units([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
     def base(self, answer: Mapping[str, object]) -> str:
-        """Return the name of the baseline of gains: the chosen one if ``answer`` has it, else the p-median or today."""
+        """Return the name of the baseline of gains: the chosen one if it is in ``answer``, else p-median or today."""
         wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
         return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
 
     def best(self) -> tuple[tuple[int, ...] | None, str, str]:
-        """Return the sites of the best deployment known, how it was found, and its name; no sites if none is known."""
+        """Return the sites of the best deployment, how it was found, and its name; None for the sites if unknown."""
         settings = self.search_settings
         enumeration = self.solve(settings)[1]
         if settings in self.found:
@@ -214,7 +215,7 @@ class Deployments(OwnPanel):
         return tuple(enumeration.best_sites.tolist()), how, BEST[0]
 
     def n_idle(self) -> int:
-        """Return the number of units beyond one per open site, which do not improve the p-median; may be negative."""
+        """Return the number of units minus that of open sites: if positive, so many do not improve the p-median."""
         return self.at.units - (self.city.n_sites - len(self.at.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
@@ -230,20 +231,20 @@ class Deployments(OwnPanel):
 
     @property
     def hours_a_year(self) -> float:
-        """Hours per year for which the city has call rates."""
+        """Number of hours per year with the city's call rates."""
         return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
 
     def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
         """Return a sentence on the zones that wait longer with the ``other`` deployment, and their calls per year."""
         by_station = "cell_km" in self.opened.about
-        table = zones(self.loaded, today, other, self.hours_a_year, by_station=by_station)
+        table = zone_table(self.loaded, today, other, self.hours_a_year, by_station=by_station)
         return longer_waits(worse_zones(table, today))
 
     def made_with(self) -> dict[str, Any]:
-        """Return what is needed to reproduce results, by name: origin of the city, settings, seeds and version."""
+        """Return the settings, seeds, version and origin of the city that are needed to reproduce results, by name."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
-        seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
+        seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.SIMULATED_CALLS}
         return {"load_factor": at.load, "colocation": at.colocation, **sites, **self.opened.about, **seeds,
                 "emsopt_version": __version__}  # fmt: skip
 
@@ -253,6 +254,6 @@ class Deployments(OwnPanel):
         base, best = self.base(answer), self.best()[1]
         rows = []
         for name, e in answer.items():
-            row = scenario(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
+            row = scenario_row(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
             rows.append(row | {"found": best if name in BEST else ""} | self.made_with())
         return rows

@@ -1,4 +1,7 @@
-"""The part of the dashboard that belongs to one city: controls, a map to click on, figures, and tabs of results."""
+"""The part of the dashboard that belongs to one city: controls, a map to click on, figures, and tabs of results.
+
+The tabs are listed in `Workbench._arrange_widgets`; ``_charts.py`` and ``_trust.py`` make their contents.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from traitlets import TraitError
 from ..errors import InputError
 from ..evaluators import Evaluation
 from ..planning import units_needed
-from ..planning.steps import refine, search
+from ..planning.steps import narrow_cells, search
 from . import _charts
 from ._deployments import BEST, MEDIAN, Deployments
 from ._trust import Trust
-from ._widgets import Job, Success, Tabs, add_class, group, guard
+from ._widgets import BackgroundJob, Success, Tabs, add_class, group, message_callback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,14 +31,16 @@ if TYPE_CHECKING:
 
 MOST_TO_EVALUATE = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
 WARNING_LOSS = 0.05  # share of calls lost from which a message says that the fleet is too small
-SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
+SAVED_INPUTS = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count",
+                "moves")  # fmt: skip
 COLUMN_ORDER = ("today", "yours", *BEST, MEDIAN)
 
 
 class Workbench(Deployments):
     """Controls and results for one city; ``job`` is the search in the background.
 
-    ``city_group`` and ``scenarios``, the content of that tab, belong to the dashboard and outlive the workbench.
+    ``city_group`` and ``scenarios``, the content of the tab of that name, belong to the dashboard and stay for the next
+    city.
     """
 
     def __init__(
@@ -48,14 +53,14 @@ class Workbench(Deployments):
         self.view.options |= {"limits": None, "roads": roads if drawn else None, "hours_a_year": self.hours_a_year}
         self.message.layout.min_height = "2.8em"  # keeps the figures in place when a message appears
         tip = "Search with the exact model (up to 12 units); proves optimality if all deployments can be enumerated"
-        self.job = Job("Search thoroughly", tip, self.message, self._search)
+        self.job = BackgroundJob("Search thoroughly", tip, self.message, self._search)
         self.trust = Trust(self)
         self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar} | self.trust.refs
         self._arrange_widgets(city_group, scenarios)
-        self._begin(opened.settings)
+        self._apply_settings(opened.settings)
 
     def _arrange_widgets(self, city_group: Any, scenarios: Sequence[Any]) -> None:
-        """Arrange the widgets: a column of controls, the map, the figures, and tabs below."""
+        """Place controls, map and figures beside each other, and tabs below."""
         at = self.controls
         own = widgets.HTML("<b>Your deployment</b>")
         column = [
@@ -82,7 +87,7 @@ class Workbench(Deployments):
             "Day plan": self.trust.day,
             "Data and trust": self.trust.data,
         }
-        self.tabs = Tabs(sheets, guard(self.message, self._show_tab))
+        self.tabs = Tabs(sheets, message_callback(self.message, self._show_tab))
         self.refs["tabs"] = self.tabs.buttons
         self.children = [add_class(main, "emsopt-main"), self.tabs]
         self.disable(set())
@@ -90,13 +95,13 @@ class Workbench(Deployments):
     # -- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all settings, deployments and findings, as a project stores them."""
+        """Return all settings, deployments and results of searches, as a project stores them."""
         names, at = self.city.site_names, self.at
 
         def named(sites: Sequence[int]) -> list[str]:
             return [names[site] for site in sites]
 
-        state: dict[str, Any] = {name: getattr(at, name) for name in SAVED}
+        state: dict[str, Any] = {name: getattr(at, name) for name in SAVED_INPUTS}
         state |= {name: named(getattr(at, name)) for name in ("pinned", "closed")}
         state |= {"yours": named(self.sites.chosen), "follows": self.follows, "tab": self.tabs.shown}
         state["today"] = None if self.today is None else named(self.today)
@@ -109,8 +114,8 @@ class Workbench(Deployments):
         state["medians"] = [{"settings": key, "sites": named(sites)} for key, sites in medians.items()]
         return state | {"gains": [[key, *values] for key, values in self.trust.gains.items()]}
 
-    def _begin(self, saved: Mapping[str, Any]) -> None:
-        """Apply saved settings, and show the first results."""
+    def _apply_settings(self, saved: Mapping[str, Any]) -> None:
+        """Apply the settings of a project, which may be empty, and show the first results."""
         try:
             self._restore(saved)
             sites, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
@@ -128,7 +133,7 @@ class Workbench(Deployments):
     def _restore(self, saved: Mapping[str, Any]) -> None:
         """Restore a state that `state` returned."""
         at = self.controls
-        for name in SAVED:
+        for name in SAVED_INPUTS:
             if name in saved and name != "colocation":
                 at[name].value = saved[name]
         for name in ("pinned", "closed"):
@@ -171,10 +176,10 @@ class Workbench(Deployments):
         self.show(figures=_charts.figures_table(caption, ordered, at.threshold, baseline=base, interval=interval))
         self.view.show(city, answer)
         self._draw_tab()
-        return self._remark(answer)
+        return self._remarks(answer)
 
     def _show_tab(self) -> None:
-        """Draw the tab that was chosen; the message stays."""
+        """Draw the tab that was chosen, and keep the message."""
         self._draw_tab()
         self.keep_message()
 
@@ -194,20 +199,17 @@ class Workbench(Deployments):
             self.show(alternatives=self._alternatives(base, answer[base]))
 
     def _alternatives(self, base: str, over: Evaluation) -> str:
-        """Return the table of the best deployments, with gains over ``over``."""
+        """Return the HTML table of the best deployments, with gains over the baseline and its evaluation ``over``."""
         at, city, said = self.at, self.city, ""
         enumeration, (best, _, name) = self.solve(self.search_settings)[1], self.best()
-        if (
-            enumeration is None
-            and best is not None
-            and len(best) ** 2 * city.n_sites * city.n_atoms <= MOST_TO_EVALUATE
-        ):
+        work = np.inf if best is None else len(best) ** 2 * city.n_sites * city.n_atoms
+        if enumeration is None and best is not None and work <= MOST_TO_EVALUATE:
             enumeration, said = self.near(self.search_settings, best), f"Within one move of the {name}: "
         alike = self.evaluate(at.load, tuple(over.sites.tolist()), "approximate", at.capacity)
         return _charts.alternatives_table(enumeration, at.count, at.threshold, (base, alike), said)
 
-    def _remark(self, answer: dict[str, Evaluation]) -> str:
-        """Return a message if the user's deployment departs from the settings, or results need an explanation."""
+    def _remarks(self, answer: dict[str, Evaluation]) -> str:
+        """Return sentences on a fleet that is too small, a missing baseline, and units that break the settings."""
         at, base = self.at, self.base(answer)
         remarks = [self._fleet_message(answer.get(MEDIAN, answer["yours"]).loss_probability)]
         if base != at.baseline and not {base, at.baseline} <= set(BEST):
@@ -233,7 +235,7 @@ class Workbench(Deployments):
     # -- the search -------------------------------------------------------------------------------------------------
 
     def _search(self) -> Callable[[], str]:
-        """Return a function that searches for the best deployment under the current settings and returns a message."""
+        """Return the work of the search: a function that finds the best deployment and returns a message."""
         settings, model = self.search_settings, self.model
         objective = self.objective(settings)
         test = None if self.opened.log is None else self.trust.prepare_test()
@@ -257,8 +259,8 @@ class Workbench(Deployments):
         return work
 
     def _narrow_cells(self, model: Model | None, best: IntArray) -> None:
-        """Narrow the cells of a log until the gain of ``best`` over today's deployment no longer depends on them."""
-        if model is None or model.today is None or (finer := refine(model, (model.today, best))) is model:
+        """Narrow the cells of the log until the gain of ``best``, (p,), over today's deployment stays the same."""
+        if model is None or model.today is None or (finer := narrow_cells(model, (model.today, best))) is model:
             return
         about = {**self.opened.about, "cell_km": finer.demand.cell_km}
         with self.lock:  # a control may respond at the same time
@@ -274,11 +276,11 @@ class Workbench(Deployments):
         """Cancel running work and close all widgets, which would otherwise stay in the kernel's memory."""
         self.job.stop()
         self.trust.stop()
-        _close(self, self.shared)
+        _close_widgets(self, self.shared)
 
 
 def _describe_result(value: float, gain: float, metric: Any) -> str:
-    """Describe the best ``value`` of a search and its ``gain`` over the user's deployment, NaN if of another size."""
+    """Return text on the best ``value`` of a search and its ``gain`` over the user's deployment, NaN if unknown."""
     unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
     text = f"The best has {scale * value:.2f}{unit}"
     if abs(gain) < 1e-9:
@@ -289,16 +291,16 @@ def _describe_result(value: float, gain: float, metric: Any) -> str:
     return f"{text}. Press Take the optimum to make it yours."
 
 
-def _close(widget: Any, spared: Sequence[Any]) -> None:
-    """Close a widget with its children, style and layout, except those that are to be spared."""
+def _close_widgets(widget: Any, spared: Sequence[Any]) -> None:
+    """Close a widget with its children, style and layout, but none of the widgets ``spared``."""
     if widget in spared:
         return
     own = [getattr(widget, name, None) for name in ("style", "layout")]
     for part in filter(None, [*getattr(widget, "children", ()), *own]):
-        _close(part, spared)
+        _close_widgets(part, spared)
     widget.close()
 
 
 def _as_tuples(key: Any) -> Any:
-    """Return nested lists as tuples, which may be keys."""
+    """Return nested lists as tuples, which may be keys of a dict; return anything else as it is."""
     return tuple(map(_as_tuples, key)) if isinstance(key, (list, tuple)) else key

@@ -1,7 +1,6 @@
-"""The tabs "day plan" and "data and trust": plan the hours of the day, test the model, assess gains.
+"""The dashboard's tabs "Day plan" and "Data and trust": plan the hours of the day, test the model, assess gains.
 
-Findings are kept as results of the project: sentences and tables, without single calls. Tests and comparisons need the
-log, which a project does not hold; their results stay when the project is opened again.
+Tests and comparisons need the log, which a project does not hold; their results are kept in it, without single calls.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from ..planning.project import Result
 from . import _charts
 from ._charts import format_signed
 from ._deployments import BEST
-from ._uploads import in_controls
-from ._widgets import Job, Message, Success, download, lines
+from ._uploads import with_control_names
+from ._widgets import BackgroundJob, Message, Success, download_link, paragraphs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,19 +30,19 @@ if TYPE_CHECKING:
     from ..planning import Model
     from ._deployments import Deployments
 
-NO_LOG = (
+NO_LOG_MESSAGE = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
     "in a project."
 )
 DATA_RESULTS = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
-LEADING = ("comparison", "back_test", "recorded")  # shown before all others
+FIRST_RESULTS = ("comparison", "back_test", "recorded")  # shown before all others
 
 
 class Trust:
-    """Back-tests, comparisons and plans from the log of a city, and their results.
+    """The back-test, the comparison and the plan of the day for the city of ``bench``, with their buttons and results.
 
     ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`, in minutes or shares.
-    ``day`` and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
+    ``day`` and ``data`` are the widgets of the two tabs; ``link`` holds a link to the page of the back-test.
     """
 
     def __init__(self, bench: Deployments) -> None:
@@ -51,44 +50,41 @@ class Trust:
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, BackTest | InputError | None] = None, None
-        self.plan, self.said, self.link = HTML(), HTML(), HTML()
-        planned, tested = Message(in_controls), Message(in_controls)  # below the buttons of each tab
-        hours, past = (
-            "Find a deployment for each hour, with few moves",
-            "Calibrate from the first days, predict the last",
-        )
-        drawn = "Compare in many cities drawn from what the log leaves open"
+        self.plan, self.findings, self.link = HTML(), HTML(), HTML()
+        planned, tested = Message(with_control_names), Message(with_control_names)  # below the buttons of each tab
+        hours = "Find a deployment for each hour, with few moves"
+        past, drawn = "Calibrate from the first days, predict the last", "Compare in many cities drawn from the log"
         self.jobs = {
-            "plan": Job("Plan the day", hours, planned, self.prepare_plan),
-            "test": Job("Back-test", past, tested, self.prepare_test),
-            "compare": Job("How sure is the gain?", drawn, tested, self.prepare_comparison),
+            "plan": BackgroundJob("Plan the day", hours, planned, self.prepare_plan),
+            "test": BackgroundJob("Back-test", past, tested, self.prepare_test),
+            "compare": BackgroundJob("How sure is the gain?", drawn, tested, self.prepare_comparison),
         }
         self.day = [bench.controls["moves"], self.jobs["plan"], planned, self.plan]
         row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
-        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.said]
-        self.refs = {"plan": self.plan, "trust": self.said, "report_link": self.link}
+        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.findings]
+        self.refs = {"plan": self.plan, "trust": self.findings, "report_link": self.link}
         self.refs |= {"plan_message": planned, "trust_message": tested}
         for name, job in self.jobs.items():
             self.refs |= {f"{name}_start": job.start, f"{name}_cancel": job.cancel, f"{name}_wait": job.wait}
         self.show()
 
     def stop(self) -> None:
-        """Ask all work to end."""
+        """Ask all work in the background to end."""
         for job in self.jobs.values():
             job.stop()
 
     def show(self) -> None:
-        """Show all results: findings on the left, the sources of the city on the right."""
+        """Show all results: tests and comparisons on the left, notes, checks and calibration on the right."""
         about = _charts.join_values(self.bench.opened.about)
-        made = lines(
-            self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
-        )
+        notes = self.bench.city.notes or "No notes on the data."
+        made = paragraphs(notes, *filter(None, [about and f"Made with: {about}."]))
         told = {result.kind: result for result in self.results}
         self.plan.value = _charts.results_html(filter(None, [told.pop("plan", None)]))
         data = made + _charts.results_html(told.pop(kind) for kind in DATA_RESULTS if kind in told)
-        found = _charts.results_html(sorted(told.values(), key=lambda each: (*LEADING, each.kind).index(each.kind)))
+        ordered = sorted(told.values(), key=lambda each: (*FIRST_RESULTS, each.kind).index(each.kind))
+        found = _charts.results_html(ordered)
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
-        self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
+        self.findings.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
     def store(self, result: Result) -> None:
         """Store and show a result, which replaces an earlier one of its kind."""
@@ -112,15 +108,15 @@ class Trust:
         self.store(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
-        """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
+        """Return the key of a gain in ``gains``: both deployments and the settings that it depends on."""
         at = self.bench.at
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return title and cells of the row with intervals of gains over ``base``; None if nothing was compared.
+        """Return title and cells, by name, of the row with intervals of gains over ``base``; None without comparison.
 
-        The mean over the drawn cities is added if the gain in the figures lies outside the interval.
+        If the gain in the figures lies outside the interval, a cell also has the mean over the drawn cities.
         """
         late = self.bench.metric != "mean_response"
         scale, cells = 100 if late else 1, {}
@@ -136,28 +132,28 @@ class Trust:
     def model(self) -> Model:
         """Return the model of the log under the current settings; raise if there is no log."""
         if (model := self.bench.model) is None:
-            raise InputError(NO_LOG)
+            raise InputError(NO_LOG_MESSAGE)
         return model
 
     def back_test_of(self, model: Model) -> BackTest | InputError:
-        """Return the back-test of a model, or the error that says why there is none; the last one is cached."""
+        """Return the back-test of a model, or the error that says why it is not possible; the last one is cached."""
         if self.last_test[0] != _test_key(model):
             self.last_test = _test_key(model), steps.try_back_test(model)
         assert self.last_test[1] is not None
         return self.last_test[1]
 
     def caution(self, units: int) -> str:
-        """Return a text on why the log does not allow advice on ``units`` units; empty if it does or is unknown."""
+        """Return a text on why the log does not allow advice on ``units`` units; empty if it does or there is none."""
         if (model := self.bench.model) is None:
             return ""
         tested = self.last_test[1] if self.last_test[0] == _test_key(model) else None
-        why = steps.reasons_against(model, tested, units)
+        why = steps.reasons_against_advice(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
-        """Return a function that calibrates with the first days, predicts the last ones, and stores the comparison."""
+        """Return the work of the back-test: a function that stores its result and returns a message."""
         model = self.model()
 
         def work() -> str:
@@ -167,13 +163,13 @@ class Trust:
             title = f"Back-test: the last {model.settings.hold_out} days predicted from the others"
             title += f" ({report.calls:,} calls)"
             self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
-            self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
+            self.link.value = f"<p>{download_link('back_test.html', 'text/html', report.html.encode())}</p>"
             return Success(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
-        """Return a function that compares the deployments shown, and stores the gains and a result in words."""
+        """Return the work of the comparison: a function that stores gains and a result and returns a message."""
         bench, model, load = self.bench, self.model(), self.bench.at.load
         answer = bench.compute()
         base = bench.base(answer)
@@ -205,7 +201,10 @@ class Trust:
         return work
 
     def prepare_plan(self) -> Callable[[], str]:
-        """Return a function that plans the day under the current settings; it raises if the back-test refuses that."""
+        """Return the work of the plan of the day: a function that stores it and returns a message.
+
+        The function raises if the log or the back-test rules out a plan.
+        """
         bench, model, rates = self.bench, self.bench.model, self.bench.opened.by_hour
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
@@ -242,5 +241,5 @@ def _test_key(model: Model) -> tuple[Any, ...]:
 
 
 def _name_controls(result: Result) -> Result:
-    """Return a result with the page's controls in place of Python arguments in its sentences."""
-    return replace(result, said=tuple(map(in_controls, result.said)))
+    """Return a result whose sentences name the controls of the page in place of Python arguments."""
+    return replace(result, sentences=tuple(map(with_control_names, result.sentences)))

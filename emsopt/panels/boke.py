@@ -1,7 +1,7 @@
 """The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
-BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Whenever a
-control changes, the method is rebuilt from the observed values; the same controls and seed give the same next point.
+Whenever a control changes, the method is rebuilt from the observed values; the same controls and seed give the same
+next point.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ EXPLANATION = (
 def boke_panel(*, rng: Rng = None) -> Panel:
     """Return a panel to change BOKE's constants, see its model and next point, and run it step by step.
 
-    The function is `emsopt.problems.decaying_wave`, the example of BOKE's paper, with its noise of standard deviation
-    0.1, or a sum of two such waves.
+    The method is that of "Bayesian Optimization by Kernel Regression and Density-based Exploration". The function is
+    `emsopt.problems.decaying_wave`, the paper's example, with its noise of standard deviation 0.1, or a sum of two such
+    waves.
 
     Parameters
     ----------
@@ -55,12 +56,11 @@ def boke_panel(*, rng: Rng = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``scale`` (factor of the bandwidth
-        h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs after t points), ``rule`` (Scott's, which this
-        is, Silverman's, or fixed, when h is the factor), ``inputs`` (1 or 2), ``noise`` (the constant ς
-        in the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that
-        maximises the upper bound), ``kernel`` and ``seed``. ``told`` is a function that returns the points and values
-        observed so far, shape (t, d + 1).
+        ``refs`` has ``scale`` (factor of the bandwidth h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs
+        after t points), ``rule`` (Scott's, which this is, Silverman's, or fixed, when h is the factor), ``noise`` (ς in
+        the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that maximises
+        the upper bound) and others, and ``told``, a function that returns the points and values observed so far, shape
+        (t, d + 1).
 
     Examples
     --------
@@ -87,12 +87,8 @@ class _BokePanel(SteppedPanel):
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
         factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)
-        rule, rules, numbers = (
-            "How the bandwidth falls with the points",
-            [*BANDWIDTH_RULES, "fixed"],
-            list(self.functions),
-        )
-        inputs = "Number of inputs of the function; changing it restarts the method"
+        rule, rules = "How the bandwidth falls with the points", [*BANDWIDTH_RULES, "fixed"]
+        inputs, numbers = "Number of inputs of the function; changing it restarts the method", list(self.functions)
         controls = {
             "scale": control(FloatLogSlider, SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
             "rule": control(Dropdown, "scott", "Bandwidth's rule", rule, options=rules),
@@ -130,7 +126,7 @@ class _BokePanel(SteppedPanel):
         """Evaluate a point with noise, and record it."""
         self.told.append((*x.tolist(), float(self.f.exact(x) + self.f.noise_sd * self.draws.standard_normal())))
 
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return len(self.told) >= MOST_POINTS
 
     def _make_optimizer(self) -> BOKEPlus:
@@ -149,15 +145,15 @@ class _BokePanel(SteppedPanel):
     def draw(self, answer: tuple[BOKEPlus, FloatArray]) -> None:
         method, proposal = answer
         picture = _picture(method, self.f, np.array(self.told), proposal)
-        self.show(picture=picture, figures=_figures(method, proposal, self.f))
+        self.show(picture=picture, figures=_numbers_table(method, proposal, self.f))
 
 
 def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:
-    """Return a picture of the model and the next point as HTML; ``known`` has points and values, shape (t, d + 1)."""
+    """Return an HTML image of the model and the next point; ``known`` has points and values, shape (t, d + 1)."""
     label, count, inputs = ", ".join(f"{x:.2f}" for x in proposal), len(known), len(proposal)
     if inputs == 2:
         alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({label})."
-        return image(lambda figure: _maps(method, known, proposal, figure), alt, dpi=72)
+        return image(lambda figure: _draw_maps(method, known, proposal, figure), alt, dpi=72)
     frame = profile(method)
     truth = np.asarray(f.exact(frame.index.to_numpy()[:, None]))
 
@@ -173,8 +169,8 @@ def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArr
     return image(draw, alt, dpi=72)
 
 
-def _maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any) -> None:
-    """Draw the regression and the logarithm of the acquisition function over two inputs, with the points."""
+def _draw_maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any) -> None:
+    """Draw maps of the regression and the log acquisition over two inputs; ``known`` has points and values, (t, 3)."""
     model, (low, high) = method.surrogate(), method.space.bounds.T
     side = np.linspace(0, 1, 61)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -187,21 +183,21 @@ def _maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any
         axes.set_title(title)
 
 
-def _figures(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
-    """Return a table of the numbers behind the picture, such as bandwidth, β and the best observed value."""
+def _numbers_table(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
+    """Return an HTML table of the bandwidth, β, the best observed value and other numbers of the method."""
     rows = {
         "points t": f"{len(method.values)}",
         "bandwidth h": f"{method.surrogate().bandwidth[0]:.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
         "β": f"{exploration(len(method.values), method.noise_sd):.3g}",
-        "best observed": _point(*method.best),
-        "true maximum": _point(f.best_x, f.best_value),
+        "best observed": _point_text(*method.best),
+        "true maximum": _point_text(f.best_x, f.best_value),
         "next": ", ".join(f"{x:.4f}" for x in proposal),
     }
     caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 
-def _point(x: FloatArray | None, value: float | None) -> str:
-    """Return a value and its point as text, or "unknown" if either is None."""
+def _point_text(x: FloatArray | None, value: float | None) -> str:
+    """Return a function value and its point, shape (d,), as text, or "unknown" if either is None."""
     return "unknown" if x is None or value is None else f"{value:.3f} at {', '.join(f'{each:.3f}' for each in x)}"

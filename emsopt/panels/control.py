@@ -16,7 +16,7 @@ from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
 from ..problems.control.ready_made import COSTS, VARIANCES
 from ._panel import Panel
-from ._widgets import button, control, image, lines, seed_input, table
+from ._widgets import button, control, image, paragraphs, seed_input, table
 
 if TYPE_CHECKING:
     from ..errors._types import Rng
@@ -45,12 +45,10 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name, such as ``alpha`` (tolerance: fraction of the best
-        expected value, measured from the problem's ``worst`` value, that may be given up for a cheaper set),
-        ``costs`` (a list of inputs, the mean cost of a play of each set; ``cost_set`` fills them in) and ``halving``
-        (whether α is halved as "unknown-cost" plays). ``play`` spends the budget. ``sets`` says which sets are good
-        enough for the known values and costs; ``picture`` and ``figures`` show the run. Functions: ``problem`` returns
-        the problem with the edited costs, and ``run`` the `ControlRun` that is shown, or None.
+        ``refs`` has ``alpha`` (tolerance: fraction of the best expected value, measured from the problem's ``worst``
+        value, that may be given up for a cheaper set), ``costs`` (a list of inputs, the mean cost of a play of each
+        set), ``play`` (the button that spends the budget) and others. Functions: ``problem`` returns the problem with
+        the edited costs, and ``run`` the `ControlRun` that is shown, or None.
 
     Examples
     --------
@@ -75,7 +73,7 @@ class _ControlPanel(Panel):
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
             "variance": control(Dropdown, AS_GIVEN, "Variance", left_out, options=[*self.variants]),
-            "cost_set": control(Dropdown, AS_GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
+            "cost_set": control(Dropdown, AS_GIVEN, "Costs", filled, action=self._fill_costs, options=[*self.sets]),
             "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Method that plays", options=list(LEARNERS)),
             "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
             "seed": seed_input(rng, "Seed of all random choices"),
@@ -100,37 +98,37 @@ class _ControlPanel(Panel):
         )
         self.respond()
 
-    def unavailable(self) -> set[str]:
+    def disabled_controls(self) -> set[str]:
         return set() if self.at.method == "unknown-cost" else {"halving"}
 
     def compute(self) -> ControlProblem:
         """Return the problem with the chosen variance and the edited costs."""
         return replace(self.variants[self.at.variance], costs=np.array([field.value for field in self.costs]))
 
-    def _fill(self) -> None:
+    def _fill_costs(self) -> None:
         """Set the cost inputs to the costs chosen in ``cost_set``."""
         for field, mean in zip(self.costs, self.sets[self.at.cost_set], strict=True):
             field.value = mean
 
     def draw(self, answer: ControlProblem) -> None:
         """Show which sets are good enough for the known values, and remove a run made under other settings."""
-        self.show(sets=_sets(answer, self.at.alpha), picture="", figures="")
+        self.show(sets=_sets_table(answer, self.at.alpha), picture="", figures="")
         self.run = None
 
     def _play(self) -> str:
-        """Run the method and show its plays, result and regret; return a message if it stopped within the budget."""
+        """Run the method and show its plays, result and regret; return a message if it stopped early, else ""."""
         self.refresh()
         problem, at = self.compute(), self.at
         halving = {"halving": at.halving} if at.method == "unknown-cost" else {}
         options = {"budget": at.budget, "rng": at.seed, "alpha": at.alpha, **halving}
         run = bocvs(problem, at.method, callback=lambda learner: len(learner.plays) == MOST_PLAYS, **options)
-        self.show(picture=_picture(run, problem, at.alpha), figures=_figures(run, problem, at.alpha))
+        self.show(picture=_picture(run, problem, at.alpha), figures=_run_table(run, problem, at.alpha))
         self.run = run
         return f"Stopped after {MOST_PLAYS} plays, within the budget." if run.plays == MOST_PLAYS else ""
 
 
 def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
-    """Return the problem and, if it is one of `emsopt.problems`, the same with the paper's variances, by label."""
+    """Return the problem and, if it is one of `emsopt.problems`, its versions with the paper's variances, by label."""
     make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
     others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}
     same = all(
@@ -140,8 +138,8 @@ def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
     return {AS_GIVEN: problem} | (others if same else {})
 
 
-def _sets(problem: ControlProblem, alpha: float) -> str:
-    """Return an HTML table of the sets: cost, best expected value, and whether it is within the tolerance ``alpha``."""
+def _sets_table(problem: ControlProblem, alpha: float) -> str:
+    """Return an HTML table of cost and best expected value of each set, and whether ``alpha`` tolerates it."""
     good, target = problem.acceptable(alpha), problem.target(alpha)
     values = problem.set_values - problem.worst
     rows = {}
@@ -154,7 +152,7 @@ def _sets(problem: ControlProblem, alpha: float) -> str:
     return table(caption, columns, rows.items())
 
 
-def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
+def _run_table(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
     """Return the recommendation, spending and regret of a run as HTML."""
     history, name = run.history, problem.set_names[run.control_set]
     last, target = history.iloc[-1], problem.target(alpha)
@@ -171,11 +169,11 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
         "quality regret": f"{last['quality_regret']:.2f}",
     }
     cells = ((title, [text]) for title, text in rows.items())
-    return lines(f"Recommended: control {name}, at {setting}.") + table(f"A run of {run.method}", ["value"], cells)
+    return paragraphs(f"Recommended: control {name}, at {setting}.") + table(f"A run of {run.method}", ["value"], cells)
 
 
 def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
-    """Return a picture of the control sets played in a run, against the cost spent, as HTML."""
+    """Return an HTML image of the control sets played in a run, against the cost spent."""
     counts = np.bincount(run.history["set"], minlength=len(problem.costs))
     each = ", ".join(f"{name} {n}" for name, n in zip(problem.set_names, counts, strict=True) if n)
     alt = f"Which set was played as the budget was spent. Plays in all: {each}."

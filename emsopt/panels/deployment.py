@@ -1,6 +1,6 @@
 """The deployment panel, to compare one's own deployment with the best, and the load panel, for the best under any load.
 
-The load panel shows Figure 5 of "Optimizing Server Locations in Spatial Queues" interactively.
+The load panel varies Figure 5 of "Optimizing Server Locations in Spatial Queues".
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ..evaluators.objective import Objective
 from ..optimizers import best_deployment, local_search
 from . import _charts
 from ._panel import CityPanel, OwnPanel, Panel, city_controls, demand_choice, threshold_slider
-from ._widgets import button, control, lines, table
+from ._widgets import button, control, paragraphs, table
 
 if TYPE_CHECKING:
     from ..errors._types import Sites
 
 SEED = 1  # the same calls for every deployment, so that differences are precise
-LAWS = {
+SERVICE_LAWS = {
     "exponential": ("exponential", None),
     "lognormal, cv 0.5": ("lognormal", 0.5),
     "lognormal, cv 2": ("lognormal", 2.0),
     "always the mean": ("deterministic", None),
 }
-CALLS = [(f"{n:,}", n) for n in (20_000, 100_000, 500_000)]
+CALL_CHOICES = [(f"{n:,}", n) for n in (20_000, 100_000, 500_000)]
 EXPLANATION = (
     "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best "
     "one and with that of the p-median. Run simulates all three on the same calls, with the service times you choose."
@@ -53,10 +53,9 @@ def deployment_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. ``sites`` is a list of checkboxes, the user's
-        deployment; a click on a station of the map adds or removes a unit there. The buttons ``optimum`` and
-        ``p_median`` make that deployment the user's, ``clear`` unticks all sites, and ``run`` simulates the three.
-        Tables: ``figures`` by the hypercube models, and ``simulation``. St. Paul has a choice of ``demand``.
+        ``refs`` has ``sites`` (a list of checkboxes, the user's deployment), the buttons ``optimum`` and ``p_median``
+        (which make that deployment the user's), ``clear`` and ``run`` (which simulates all three), the tables
+        ``figures``, by the hypercube models, and ``simulation``, and others.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class _DeploymentPanel(OwnPanel):
     """The panel that `deployment_panel` returns."""
 
     def __init__(self, city: City, units: int) -> None:
-        self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_search)
+        self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_best_and_median)
         self.search(city, units)  # raises at once if the fleet does not fit
         law, calls = "Distribution of service times", "How many calls to simulate"
         fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.on_move)
@@ -79,8 +78,10 @@ class _DeploymentPanel(OwnPanel):
             "units": fleet,
             "clear": button("Clear", "Untick all sites", lambda: self.sites.set_units(())),
             "threshold": threshold_slider(),
-            "service": control(Dropdown, "exponential", "Service times", law, (), self.on_move, options=list(LAWS)),
-            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.on_move, options=CALLS),
+            "service": control(
+                Dropdown, "exponential", "Service times", law, (), self.on_move, options=list(SERVICE_LAWS)
+            ),
+            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.on_move, options=CALL_CHOICES),
             "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
         }
         super().__init__(city, controls, ("figures", "simulation"))
@@ -115,14 +116,14 @@ class _DeploymentPanel(OwnPanel):
         return self._remark()
 
     def _remark(self) -> str:
-        """Return a message if the user has not placed exactly ``units`` units."""
+        """Return a message if the user's number of units differs from that of the fleet, else ""."""
         placed, units = len(self.sites.chosen), self.at.units
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
-        """Simulate the deployments and show the results with intervals; return a message or an empty text."""
+        """Simulate the deployments and show the results with intervals; return the message of `_remark`."""
         deployments = self.deployments()
-        law, cv = LAWS[self.at.service]
+        law, cv = SERVICE_LAWS[self.at.service]
         options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
         results = [simulate(self.chosen_city, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
@@ -136,8 +137,8 @@ class _DeploymentPanel(OwnPanel):
         return self._remark()
 
 
-def _search(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
-    """Return the sites of the optimum and of the p-median, by name, and how the optimum was found."""
+def _best_and_median(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
+    """Return the sites of the optimum by the approximate model and of the p-median, and how the former was found."""
     found = best_deployment(Objective(city, units, "approximate"), rng=0)
     median = p_median(city, units).sites
     return {"optimum": tuple(found.x.tolist()), "p-median": tuple(median.tolist())}, found.message
@@ -156,8 +157,8 @@ LOAD_EXPLANATION = (
 def load_panel(city: City, units: int) -> Panel:
     """Return a panel that shows how the best deployment changes with load, fleet size, objective and colocation.
 
-    A local search by the approximate hypercube model starts from the p-median deployment, the most central one and a
-    few random ones. It does not prove optimality. The chosen model then evaluates the result.
+    A local search by the approximate hypercube model, which does not prove optimality, starts from the p-median
+    deployment, the most central one and a few random ones. The chosen model then evaluates the result.
 
     Parameters
     ----------
@@ -169,9 +170,8 @@ def load_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name, such as ``load`` (factor on all call rates),
-        ``evaluator`` (model that evaluates the result) and, for St. Paul, ``demand`` ("embedded" or "published"; see
-        `emsopt.datasets.load_st_paul`). ``figures`` compares the best deployment found with the p-median.
+        ``refs`` has ``load`` (factor on all call rates), ``units``, ``evaluator`` (model that evaluates the result),
+        ``figures`` (table that compares the best deployment found with the p-median) and others.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class _LoadPanel(CityPanel):
         controls = demand_choice(city) | city_controls(city, units, 3, 0.1, ("exact", "approximate"))
         controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several units at a site")
         super().__init__(city, controls)
-        self.solve = lru_cache(maxsize=512)(_solve)
+        self.solve = lru_cache(maxsize=512)(_evaluate_load)
         layout = " | ".join([*controls, "message", "figures"]) + " || map"
         self.arrange("The best deployment under load", LOAD_EXPLANATION, layout)
         self.respond()
@@ -205,16 +205,16 @@ class _LoadPanel(CityPanel):
         caption = f"{city.name}: {rate}, {city.offered_load(units):.3g} times what {units} units can serve."
         at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
         where = f"Best found, units at: {_charts.units_at(city, best)}."
-        said = lines(f"{_change(city, best, median)} {at_least}", where)
+        said = paragraphs(f"{_describe_change(city, best, median)} {at_least}", where)
         self.show(figures=_charts.figures_table(caption, evaluations, self.at.threshold) + said)
         self.view.show(city, evaluations)
         return self.evaluator(units)[1]
 
 
-def _solve(
+def _evaluate_load(
     city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
 ) -> tuple[City, dict[str, Evaluation], float]:
-    """Return the city under load, evaluations of the best found and the p-median, and the p-median bound (min)."""
+    """Return the city under load, evaluations of the best deployment and the p-median, and the p-median bound (min)."""
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)
@@ -225,8 +225,8 @@ def _solve(
     return city, named, median.objective
 
 
-def _change(city: City, sites: Sites, median: Sites) -> str:
-    """Describe how a deployment differs from that of the p-median."""
+def _describe_change(city: City, sites: Sites, median: Sites) -> str:
+    """Return a sentence on how a deployment differs from that of the p-median."""
     p, center = len(sites), np.argmin(city.response_times @ city.demand_shares)
     ours, theirs = _charts.place_counts(city, sites), _charts.place_counts(city, median)
     if p > 1 and ours[city.twin_groups[center]] == p:

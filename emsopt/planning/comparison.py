@@ -1,9 +1,8 @@
-r"""Compare deployments while rates, travel times and service times are uncertain.
+"""Compare deployments while rates, travel times and service times are uncertain.
 
 From a log of a few weeks the calls of each atom, the speed of units and the time per call are uncertain. `compare`
-draws many cities that agree with the log within its errors, and evaluates every deployment in each of them. All
-deployments meet the same cities (common random numbers), so that variation common to all does not widen the interval of
-a difference.
+draws many cities that agree with the log within its errors, and evaluates every deployment in each of them (common
+random numbers), so that variation common to all deployments does not widen the interval of a difference.
 
 **More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
 log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
-NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
+NORMAL_QUANTILE = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
-LONGEST_WEEKS = 520  # more data than this are not worth waiting for
+LONGEST_WEEKS = 520  # more weeks of data than this are not worth waiting for
 NEGLIGIBLE_LOSS = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
@@ -68,7 +67,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Deployments compared in drawn cities. Differences are to the first deployment; negative is better.
+    """Result of comparing K deployments in drawn cities. Differences are to the first one; negative is better.
 
     Attributes
     ----------
@@ -77,7 +76,7 @@ class Comparison:
     sites : tuple of ndarray of int
         Site of each unit, by deployment.
     metric, evaluator, capacity
-        As passed to `compare`; the evaluator by its name.
+        As passed to `compare`, or their defaults.
     values : ndarray, shape (draws, K)
         Metric of each deployment in each drawn city, one row per city.
     by_atom : DataFrame
@@ -118,17 +117,17 @@ class Comparison:
     def more_weeks(self) -> float:
         """Weeks of further data after which the interval of the difference would exclude 0, if its mean stays.
 
-        0 if it does already, infinite if no amount of such data suffices.
+        0 if it already excludes 0, infinite if no amount of such data suffices.
         """
         if self.difference.excludes_zero:
             return 0.0
         now, unlimited = self.variances["all"], self.variances["unlimited"]
-        excess = (self.difference.mean / NORMAL) ** 2 - unlimited
+        excess = (self.difference.mean / NORMAL_QUANTILE) ** 2 - unlimited
         return float(self.weeks * max((now - unlimited) / excess - 1, 0)) if excess > 0 else np.inf
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """Names of the deployment with the best mean, and of those that the log cannot distinguish from it."""
+        """Names of the deployment with the best mean, and of those whose difference to it may be 0 (90 % interval)."""
         order = np.argsort(self.values.mean(axis=0), kind="stable")
         gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
@@ -137,7 +136,7 @@ class Comparison:
         """Return one row per deployment: number of units, metric, difference to the first, probabilities, lost calls.
 
         ``probability_better`` is the probability of being better than the first deployment, ``probability_best`` that
-        of being the best of all, which equally good deployments share.
+        of being the best of all; ties are shared equally.
         """
         best = self.values == self.values.min(axis=1, keepdims=True)
         rows = {}
@@ -152,7 +151,7 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The results in sentences; the first has the difference of the last deployment to the first."""
+        """The results in sentences, first the difference of the last deployment to the first."""
         parts = (_difference_sentences(self), _fleet_sentences(self), _lost_call_sentence(self), _zone_sentence(self))
         return tuple(text for part in (*parts, _source_sentence(self.variances), _best_sentence(self)) for text in part)
 
@@ -193,12 +192,8 @@ def compare(
         Number of cities drawn, at least 100.
     rng : int or Generator, optional
         Random seed.
-    evaluator : {"exact", "approximate"}, optional
-        Default: exact if no deployment has more than 12 units, else approximate.
-    capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy. Raise if a queue is unstable in some drawn city.
-    metric : str, tuple or mapping
-        "mean_response", ("late", minutes), or a weighted mix, as for `Objective`.
+    evaluator, capacity, metric
+        As for `Objective`; the evaluator must be exact or approximate. Raise if a queue is unstable in a drawn city.
     progress : bool or callable
         Whether to show a bar, or a function called with (cities evaluated, number of cities).
     **options
@@ -222,7 +217,7 @@ def compare(
     if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
         raise InputError(f"`deployments` must have a text as each name; got {_validate.quote(strange[0])}.")
     chosen = {name: check_sites(centre, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
-    how = check_model(evaluator, max(map(len, chosen.values()))), capacity, metric
+    how = check_hypercube(evaluator, max(map(len, chosen.values()))), capacity, metric
     metric_costs(centre, metric)
     for sites in chosen.values():  # warns of inaccurate results
         evaluate(centre, sites, how[0], capacity=capacity)
@@ -231,10 +226,10 @@ def compare(
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes, lost = evaluate_draws(_count_cities(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes, lost = evaluate_draws(_report_progress(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
-            cities = _count_cities(known.draws(few, seed, **what), show, draws + k * few)
+            cities = _report_progress(known.draws(few, seed, **what), show, draws + k * few)
             variances[part] = min(_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
@@ -243,7 +238,7 @@ def compare(
         evaluator=how[0],
         capacity=capacity,
         values=values,
-        by_atom=_by_atom(centre, changes, float(values[:, 0].mean())),
+        by_atom=_atom_table(centre, changes, float(values[:, 0].mean())),
         variances=pd.Series(variances),
         weeks=float(known.weeks),
         lost=lost,
@@ -253,8 +248,8 @@ def compare(
 def city_distribution(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -> DrawnCities:
     """Return the distribution of the cities of a fit; ``options`` are as for `Fit.city`.
 
-    A distribution, that is anything with a method ``draws``, is returned as it is. Messages call the argument ``name``
-    and list the types ``other`` before a fit.
+    A distribution, that is anything with a method ``draws``, is returned as it is. Error messages call the argument
+    ``name`` and put ``other`` before the types it may have.
     """
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
@@ -268,14 +263,14 @@ def city_distribution(fit: Any, name: str = "fit", other: str = "", /, **options
     return fit
 
 
-def check_model(evaluator: str | None, units: int) -> str:
-    """Return the name of the evaluator for up to ``units`` units, as `check_evaluator`; raise for "simulation"."""
+def check_hypercube(evaluator: str | None, units: int) -> str:
+    """Return the evaluator, by default the one for up to ``units`` units; raise unless it is a hypercube model."""
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
     return check_evaluator(evaluator, units)
 
 
-def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
+def _report_progress(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
     """Yield the cities; after each, call ``show`` with ``before`` plus the number yielded so far."""
     for done, city in enumerate(cities, before + 1):
         yield city
@@ -285,10 +280,10 @@ def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[Ci
 def evaluate_draws(
     cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.
+    """Evaluate all K deployments in each city; raise, with the city's number, if a queue is unstable.
 
-    Return the metric, shape (draws, K), its difference from the first deployment to the last by atom, shape (draws, M),
-    and the mean share of calls that each deployment loses, shape (K,).
+    Return the metric, shape (draws, K), that of the last deployment minus the first by atom, shape (draws, M), and the
+    mean share of calls that each deployment loses, shape (K,).
     """
     values, changes, lost = [], [], []
     with warnings.catch_warnings():
@@ -312,12 +307,15 @@ def _variance(values: FloatArray) -> float:
 
 
 def probability_below(gaps: FloatArray) -> Any:
-    """Return the share of draws below 0, of each column if there are several; zeros count half."""
+    """Return the share of draws below 0, (draws,) or (draws, M), of each column if there are several; 0 counts half."""
     return (gaps < 0).mean(axis=0) + (gaps == 0).mean(axis=0) / 2
 
 
-def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
-    """Return the table `Comparison.by_atom` from differences, (draws, M); ``size`` is the first one's mean metric."""
+def _atom_table(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
+    """Return the table `Comparison.by_atom` of differences, shape (draws, M).
+
+    ``size`` is the mean metric of the first deployment.
+    """
     low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
     small = np.maximum(-low, high) <= NEGLIGIBLE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
@@ -338,12 +336,12 @@ def metric_wording(metric: Metric) -> tuple[float, str, str]:
     return 1, "", metric_label(metric)
 
 
-def _change(value: float, unit: str = "") -> str:
+def _difference_text(value: float, unit: str = "") -> str:
     """Return a difference in words: "0.12 min lower"."""
     return f"{abs(value):.2g}{unit} {'lower' if value < 0 else 'higher'}"
 
 
-def _percent(probability: float, draws: int) -> str:
+def _percent_text(probability: float, draws: int) -> str:
     """Return a probability estimated from a number of draws as a percentage; 0 and 1 become bounds."""
     if probability in (0, 1):
         return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
@@ -354,8 +352,8 @@ def _interval_text(gap: Interval, scale: float, unit: str) -> str:
     """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
     low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
     if gap.excludes_zero:
-        return f"{abs(low):.2g} to {_change(high, unit)}"
-    return f"{_change(scale * gap.low)} to {_change(scale * gap.high, unit)}"
+        return f"{abs(low):.2g} to {_difference_text(high, unit)}"
+    return f"{_difference_text(scale * gap.low)} to {_difference_text(scale * gap.high, unit)}"
 
 
 def _difference_sentences(answer: Comparison) -> Iterator[str]:
@@ -366,9 +364,9 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
         same = ": the deployments are the same" if sorted(answer.sites[0]) == sorted(answer.sites[-1]) else ""
         yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
-    better = _percent(answer.probability_better, len(answer.values))
+    better = _percent_text(answer.probability_better, len(answer.values))
     interval = f"(90 % interval: {_interval_text(gap, scale, unit)})"
-    yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} {interval}."
+    yield f"The {quantity} of {last!r} is {_difference_text(scale * gap.mean, unit)} than that of {first!r} {interval}."
     yield f"The probability that {last!r} is better is {better}."
     if gap.excludes_zero:
         yield "The interval excludes zero."
@@ -383,7 +381,7 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
     elif np.isfinite(more):
         yield f"More than ten further years of data would be needed: the difference is within {largest:.2g}{unit}."
     else:
-        rest = scale * NORMAL * np.sqrt(answer.variances["unlimited"])
+        rest = scale * NORMAL_QUANTILE * np.sqrt(answer.variances["unlimited"])
         yield (
             f"No amount of such data would settle it: the difference is within {largest:.2g}{unit}, and {rest:.2g}"
             f"{unit} either way would stay unknown, as travel times where no unit has driven."
@@ -391,7 +389,7 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
 
 
 def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
-    """Return (0, -1) if the first deployment has a part of the last one's units, (-1, 0) if the reverse, else None."""
+    """Return (0, -1) if the last deployment is the first with further units, (-1, 0) if the reverse, else None."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
     pairs = ((0, -1), (-1, 0))
@@ -410,7 +408,7 @@ def _fleet_sentences(answer: Comparison) -> Iterator[str]:
     if (gaps >= 0).all():
         return
     scale, unit, _ = metric_wording(answer.metric)
-    share, gain = _percent(float((gaps < 0).mean()), len(gaps)), f"{-scale * gaps[gaps < 0].mean():.2g}{unit}"
+    share, gain = _percent_text(float((gaps < 0).mean()), len(gaps)), f"{-scale * gaps[gaps < 0].mean():.2g}{unit}"
     fewer, more = (answer.names[k] for k in pair)
     far = ", or it loses calls that are far" * bool(answer.lost[pair[0]] - answer.lost[pair[1]] >= NEGLIGIBLE_LOSS)
     yield (
@@ -421,7 +419,7 @@ def _fleet_sentences(answer: Comparison) -> Iterator[str]:
 
 
 def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on calls that are lost because all units are busy."""
+    """Yield a sentence on calls that are lost because all units are busy, unless they are negligible."""
     first, last = answer.lost[[0, -1]]
     if max(first, last) >= NEGLIGIBLE_LOSS:
         names = answer.names[0], answer.names[-1]
@@ -432,7 +430,7 @@ def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
 
 
 def _zone_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on how many zones gain and lose, and their shares of the calls."""
+    """Yield a sentence on how many atoms gain and lose, and their shares of the calls."""
     by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
     small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
     if (by_atom["verdict"] == "same").all():

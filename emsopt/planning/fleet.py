@@ -1,7 +1,7 @@
 """The number of units that the load needs, and the gain of each further unit.
 
-A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. All sizes are
-evaluated by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.
+All fleet sizes are evaluated by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be
+compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, check_model, city_distribution
+from .comparison import LEAST_DRAWS, TAIL, check_hypercube, city_distribution
 
 if TYPE_CHECKING:
     from ..calls.drawn_cities import DrawnCities
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..evaluators.evaluation import Evaluation
 
 MOST_ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
-DEFAULT_SIZES = 6  # sizes by default
+DEFAULT_SIZES = 6  # number of fleet sizes
 # Largest shares of calls that find all units busy, and of the time that units are busy.
 MOST_LOSS, MOST_BUSY = 0.01, 0.3
 
@@ -56,7 +56,7 @@ def units_needed(city: City) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FleetCurve:
-    """The best deployment of each fleet size.
+    """The best deployment of each of K fleet sizes.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class FleetCurve:
     evaluations : tuple of Evaluation
         Full evaluation of each fleet.
     found : tuple of str
-        How each deployment was found, and whether it is proven to be the best.
+        How each deployment was found, such as "proven by enumeration".
     draws : ndarray, shape (draws, K), or None
         Metric of each fleet in cities drawn from the uncertainty of a fit; None for a `City`.
     """
@@ -92,8 +92,7 @@ class FleetCurve:
     def probabilities(self, standard: float) -> FloatArray:
         """Return the probability that each fleet meets a standard, an upper limit on its metric, shape (K,).
 
-        Without draws it is 0 or 1. With the metric ("late", 8.0), the standard 0.1 means that 90 % of calls are
-        answered within 8 minutes.
+        Without draws it is 0 or 1. With the metric ("late", 8.0), the standard 0.1 means at most 10 % late responses.
         """
         standard = _validate.finite_number(standard, "standard")
         values = self.values[None] if self.draws is None else self.draws
@@ -108,8 +107,7 @@ class FleetCurve:
         """Return one row per fleet size: its metric (``value``), ``gain`` (see `gains`), other measures, its sites.
 
         With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and ``gain_low`` and ``gain_high`` that of
-        ``gain``; with a ``standard``, ``meets`` is the probability of meeting it. Responses of 8 minutes or more are
-        late.
+        ``gain``; with a ``standard``, ``meets`` is the probability of meeting it.
         """
         table = pd.DataFrame({"value": self.values, "gain": self.gains}, index=pd.Index(self.units, name="units"))
         if self.draws is not None:
@@ -147,19 +145,17 @@ def fleet_curve(
     Parameters
     ----------
     city : City, or what `emsopt.calls.calibrate` returns, or `emsopt.calls.drawn_cities`
-        For a fit, deployments are found in the estimated city and then evaluated in cities drawn from it, as `compare`
-        does.
+        For a fit, deployments are found in the estimated city and then evaluated in drawn cities, as by `compare`.
     units : iterable of int, optional
         Fleet sizes, at least that of ``start``. Default: six, from that of ``start`` on. Required without ``start``.
     start : sequence of int or str, optional
-        Today's deployment, whose units stay: each further unit joins the fleet before it at the best site. Default:
-        each fleet is free to use other sites than the one before it.
+        Today's deployment, whose units stay: each further unit is placed at the site where it is best. This is not
+        optimal: compare with the default, by which each fleet may use other sites than the one before it.
     colocation : bool or int
-        Number of units that a site may hold, as for `DeploymentSpace`; sites of ``start`` hold at least what they do
-        there.
+        Number of units that a site may hold, as for `DeploymentSpace`. No unit of ``start`` has to leave.
     budget : int
-        Evaluations of a search for one size without ``start``. Up to 20,000 deployments of a size are enumerated
-        instead; otherwise the method "local+" starts from the best extension of the fleet before it.
+        Evaluations of a search for one size without ``start``, by the method "local+". Up to 20,000 deployments of a
+        size are enumerated instead; only then is the best one proven.
     evaluator : {"exact", "approximate"}, optional
         The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
     metric : str, tuple or mapping
@@ -170,11 +166,6 @@ def fleet_curve(
         Random seed of the searches and the draws. Default: 0, so that curves can be repeated.
     **options
         For a fit: as for `Fit.city`, such as ``cell_km``.
-
-    Notes
-    -----
-    Adding units one at a time is not optimal: compare with the curve without ``start`` to see what is lost. Only
-    enumerated deployments are proven to be the best.
 
     Examples
     --------
@@ -190,7 +181,7 @@ def fleet_curve(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     current = None if start is None else np.sort(check_sites(centre, start, "start"))
     sizes = _sizes(units, current)
-    evaluator = check_model(evaluator, sizes[-1])
+    evaluator = check_hypercube(evaluator, sizes[-1])
     generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
@@ -202,7 +193,7 @@ def fleet_curve(
     else:
         most = np.maximum(np.bincount(current, minlength=centre.n_sites), objective(1).space.site_capacities)
         most = np.where(colocation is True, sizes[-1], most)  # any number of units per site
-        best = list(_grow(lambda p: objective(p, True), current, sizes, most))
+        best = list(_add_units(lambda p: objective(p, True), current, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
@@ -232,22 +223,22 @@ def evaluate_in_draws(
 
 
 def extensions(sites: IntArray, most: IntArray) -> IntArray:
-    """Return a deployment with one further unit at each site that holds fewer units than ``most``, shape (k, p + 1)."""
+    """Return the k deployments that add a unit to ``sites`` where fewer than ``most``, (N,), are: shape (k, p + 1)."""
     free = np.flatnonzero(np.bincount(sites, minlength=len(most)) < most)
     return np.sort(np.column_stack([np.repeat(sites[None], len(free), axis=0), free]), axis=1)
 
 
 def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
-    """Return the best of ``deployments``, shape (k, p), and its value."""
+    """Return the deployment with the smallest objective among ``deployments``, shape (k, p), and its value."""
     values = objective.values(deployments)
     return deployments[values.argmin()], float(values.min())
 
 
 def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     """Return fleet sizes in ascending order, by default six from that of ``start`` on; raise if one is smaller."""
-    if units is None and start is not None:
-        return [len(start) + more for more in range(DEFAULT_SIZES)]
     least = 1 if start is None else len(start)
+    if units is None and start is not None:
+        units = range(least, least + DEFAULT_SIZES)
     given = units if units is not None and np.iterable(units) else ()
     sizes = sorted({_validate.whole_number(p, "units", least) for p in given})
     if not sizes:
@@ -274,8 +265,10 @@ def _search_sizes(
         yield before
 
 
-def _grow(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
-    """Add the best unit to ``start`` repeatedly; yield the deployment of each size, its value, how it was found."""
+def _add_units(
+    objective: Any, start: IntArray, sizes: list[int], most: IntArray
+) -> Iterator[tuple[IntArray, float, str]]:
+    """Add units to ``start`` one by one at the best site; yield each size's deployment, value, and how it was found."""
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):
         if p > len(start):

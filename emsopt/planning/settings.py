@@ -1,4 +1,4 @@
-"""`Settings` of the workflow from a log to advice, and `OPTIONS`, by which the command and the dashboard set them."""
+"""`Settings` of the workflow from a log to advice, with their defaults, and `OPTIONS` of command and dashboard."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Settings:
     pinned: Sequence[Any] = ()
     closed: Sequence[Any] = ()
     metric: Metric = "mean_response"
-    threshold: float = LATE_MIN
+    threshold: float = LATE_MIN  # the default of the whole package, which `emsopt.evaluators.evaluation` sets
     capacity: str = "loss"
     evaluator: str | None = None
     hold_out: int | None = None
@@ -124,7 +124,7 @@ def parse_number(text: str, name: str) -> float:
         raise InputError(f"`{name}` must be a number; got {_validate.quote(text)}.") from error
 
 
-def parse_service(text: str, name: str) -> float | str:
+def parse_service_time(text: str, name: str) -> float | str:
     """Parse a service time that a user wrote: minutes, or the source of the minutes, "calls" or "stations"."""
     return text.lower() if text.lower() in ("calls", "stations") else parse_number(text, name)
 
@@ -167,7 +167,7 @@ OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` an
         "--detour", "Detour", "Road distance over straight-line distance (1.3), for a speed", parse_number
     ),
     "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: 1.5", parse_number),
-    "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", parse_service),
+    "service_times": Option("--service", "Service (min)", "Minutes, or calls, or stations", parse_service_time),
     "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", parse_number),
     "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", parse_number),
     "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", parse_hours),

@@ -45,11 +45,11 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
     pytest.importorskip("voila")
     from emsopt.commands import dashboard
 
-    assert pytest.importorskip("emsopt.panels._dashboard").ENVIRONMENT == dashboard.PROJECT
+    assert pytest.importorskip("emsopt.panels._dashboard").PROJECT_VARIABLE == dashboard.PROJECT_VARIABLE
     calls = []
     monkeypatch.setattr(os, "execve", lambda *given: calls.append(given[1:]))
     monkeypatch.setattr(subprocess, "run", lambda arguments, env, check: calls.append((arguments, env)))
-    monkeypatch.delenv(dashboard.PROJECT, raising=False)
+    monkeypatch.delenv(dashboard.PROJECT_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "town.json").write_text("{}")
     assert (main(["dashboard", "town.json", "--port", "9000", "--no-browser"]), main(["dashboard"])) == (0, 0)
@@ -59,7 +59,7 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
     assert (arguments[1:3], Path(arguments[3]).name) == (["-m", "voila"], "dashboard.ipynb")
     assert Path(arguments[3]).is_file()
     assert "--Voila.tornado_settings={'allow_remote_access': False}" in arguments
-    assert {"--Voila.auto_token=True", "--Visitors.most=4"} <= set(arguments)
+    assert {"--Voila.auto_token=True", "--VisitorKernelManager.most=4"} <= set(arguments)
     assert arguments[-2:] == ["--port=9000", "--no-browser"]
 
 

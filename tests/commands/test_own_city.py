@@ -15,7 +15,7 @@ from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import parse_hours, parse_weekdays
 from emsopt.commands import _shared
-from emsopt.planning.advice import with_gap
+from emsopt.planning.advice import value_with_gap
 from emsopt.planning.day_plan import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
@@ -78,7 +78,7 @@ def test_the_command_says_what_the_package_says(done):
     plan = hourly_plan(demand.cities_by_hour(speed_kmh=40), 2, 1)
     assert pd.read_csv(out / "plan.csv")["value"].tolist() == pytest.approx(plan.values.tolist())
     assert f"{plan.value:.4g}" in text
-    assert f"{with_gap(plan.fixed_value, plan)} without moves" in text
+    assert f"{value_with_gap(plan.fixed_value, plan)} without moves" in text
     weeks = eo.calls.held_out_weeks(folder / "secret_calls.csv", folder / "stations.csv", cell_km=1)
     assert eo.planning.judge_plan(plan, weeks).verdict in text
     assert len(pd.read_csv(out / "plan_moves.csv")) == plan.moves.sum()

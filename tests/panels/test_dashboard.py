@@ -450,7 +450,7 @@ def test_malformed_uploads_give_clear_messages(refs):
 def test_a_bar_says_how_long_it_will_be(monkeypatch):
     now = iter([0.0, 0.0, 100.0, 200.0, 200.0])
     monkeypatch.setattr(_widgets, "monotonic", lambda: next(now))
-    with (bar := _widgets.Bar("Searching")):
+    with (bar := _widgets.ProgressBar("Searching")):
         bar.show_progress(10, 100)
         assert bar.description == "Searching, about 15 min left"
         bar.show_progress(0, 3)  # another part of the work begins

@@ -187,12 +187,14 @@ def test_the_report_tells_late_responses_too():
     def of(late, mean=5.0):
         return types.SimpleNamespace(mean_response=mean, late_fraction=lambda _: late, sites=(0,))
 
-    said = _report._verdict({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
+    said = _report._comparison_sentences({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
     assert "the mean response is 5.00 min: the same as with today (5.00 min)" in said
     assert "15.0 % of responses take 8 min or more: 5.0 points fewer than with today (20.0 %)." in said
     named = {"proposed": of(0, 5.25), "best found": of(0, 5.0)}
-    assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_found(named, "best found")
-    assert _report._better_found(named, "optimum") == ""
+    assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_sentence(
+        named, "best found"
+    )
+    assert _report._better_sentence(named, "optimum") == ""
 
 
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
@@ -240,7 +242,7 @@ def test_a_project_is_opened_on_the_page(own):
 def test_the_environment_names_a_project(tmp_path, monkeypatch):
     path = tmp_path / "town.zip"
     eo.planning.Project(eo.datasets.grid_city(n_sites=5, units=2, rng=3), {"units": 3}).save(path)
-    monkeypatch.setenv(_dashboard.ENVIRONMENT, str(path))
+    monkeypatch.setenv(_dashboard.PROJECT_VARIABLE, str(path))
     refs = panels.dashboard().refs
     assert (refs["city"].value, refs["units"].value, len(refs["sites"])) == ("Opened project", 3, 5)
     path.write_bytes(b"PK")
@@ -327,7 +329,7 @@ def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, mon
     assert "scenarios of the project are damaged" in panel.refs["message"].value
     saved(panel, "to your downloads")
     with monkeypatch.context() as patch:
-        patch.setenv(_dashboard.ENVIRONMENT, str(path))
+        patch.setenv(_dashboard.PROJECT_VARIABLE, str(path))
         panel = panels.dashboard()  # as visitors of a server see it
     panel.refs["units"].value = 2
     saved(panel, "to your downloads")

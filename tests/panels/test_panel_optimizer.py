@@ -10,7 +10,7 @@ from emsopt.optimizers import METHODS, GPpM
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels.optimizer import (
-    COLUMNS,
+    HISTORY_COLUMNS,
     Trace,
     best_swaps,
     describe_evaluation,
@@ -78,7 +78,7 @@ def test_looking_does_not_change_the_search(city, objective, method):
         best_swaps(trace.optimizer) if hasattr(trace.optimizer, "acquisition") else None
     run = eo.minimize(eo.Objective(city, 9, "approximate"), method, budget=24, rng=3)
     history = trace.history
-    assert (list(history.columns), history.value.tolist()) == (COLUMNS, run.history["value"].tolist())
+    assert (list(history.columns), history.value.tolist()) == (HISTORY_COLUMNS, run.history["value"].tolist())
     assert (history.best.tolist(), history.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
     assert not history.own.any()
 

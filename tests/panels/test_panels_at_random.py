@@ -18,7 +18,7 @@ from emsopt.roads import grid_roads
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
 
-from emsopt.panels._uploads import Files
+from emsopt.panels._uploads import FileChooser
 
 SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
@@ -106,7 +106,7 @@ def change(rng, widget):
         widget.click()
     elif isinstance(widget, LiveMap):
         widget.press(int(rng.integers(len(widget.scene["city"]["places"]))))
-    elif isinstance(widget, Files):
+    elif isinstance(widget, FileChooser):
         widget.value = files(rng)
     elif isinstance(widget, widgets.Checkbox):
         widget.value = not widget.value
@@ -169,7 +169,7 @@ def test_inputs_are_labelled_and_names_stay_text(name, quick):
     [
         ("load", "deployment._charts.figures_table", "load", "message"),
         ("optimizer", "optimizer.Trace.step", "step", "message"),
-        ("dashboard", "_uploads._by_name", "read", "message"),
+        ("dashboard", "_uploads._unpack_uploads", "read", "message"),
         ("dashboard", "_tabs.search", "search", "answer"),
     ],
 )

@@ -8,11 +8,11 @@ import pytest
 
 import emsopt as eo
 from emsopt.calls.recorded import recorded_responses
-from emsopt.commands.own_city import in_options
+from emsopt.commands.own_city import with_option_names
 from emsopt.errors import InputError
 
 pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels._uploads import CHECKBOXES, CONTROL_NAMES, city_from_uploads, in_controls
+from emsopt.panels._uploads import CHECKBOXES, CONTROL_NAMES, city_from_uploads, with_control_names
 from emsopt.planning.settings import OPTIONS
 
 STATIONS = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": [45.05, 45.05]})
@@ -32,7 +32,7 @@ def test_a_column_of_the_stations_is_sent_to_their_own_field():
     tables = {"calls.csv": log(50), "stations.csv": STATIONS.rename(columns={"lon": "Ost West", "lat": "Nord"})}
     with pytest.raises(InputError) as raised:
         city_from_uploads([{"name": name, "content": t.to_csv(index=False).encode()} for name, t in tables.items()])
-    assert "by the field Columns of stations (lon=..., lat=...)" in in_controls(raised.value)
+    assert "by the field Columns of stations (lon=..., lat=...)" in with_control_names(raised.value)
 
 
 def messages():
@@ -62,7 +62,7 @@ def messages():
     return found | {"homes": "Give the home of each unit by `homes`."}
 
 
-@pytest.mark.parametrize("words", [in_controls, in_options])
+@pytest.mark.parametrize("words", [with_control_names, with_option_names])
 def test_no_python_and_no_word_of_the_other_is_left(words):
     own = {*CONTROL_NAMES.values(), OPTIONS["name"].label, *(label for label, _ in CHECKBOXES.values())} - {
         "a shorter log"
@@ -73,6 +73,6 @@ def test_no_python_and_no_word_of_the_other_is_left(words):
             said = said.replace(label, "LABEL") if " " in label else said
         assert not any(name in said for name in CONTROL_NAMES if "_" in name), (name, said)
         assert not PYTHON.search(said), (name, said)
-        assert ("--" not in said) if words is in_controls else "LABEL" not in said, (name, said)
+        assert ("--" not in said) if words is with_control_names else "LABEL" not in said, (name, said)
         assert "between" not in said, (name, said)
         assert "field a " not in said, (name, said)

@@ -133,7 +133,7 @@ def test_the_answer_is_short_and_its_cells_are_fine_enough(san_jose):
     assert abs(gains[0] - gains[1]) <= max(0.001 * a, 0.1 * abs(gains[1]))
     assert san_jose.gain.mean == pytest.approx(gains[0])
     given = replace(model, settings=replace(model.settings, cell_km=2.0))
-    assert steps.refine(given, pair) is given
+    assert steps.narrow_cells(given, pair) is given
 
 
 def test_late_calls_are_todays_only_if_today_is_known(san_jose):

@@ -6,31 +6,31 @@ import os
 import re
 import shlex
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
 
 from .._files.atomic import check_replaceable, write_file
 from .._files.formats import read_csv, table_text
+from ..calls import CallLog, read_calls, read_stations
+from ..calls.profile import hours_a_year
 from ..city import tables
-from ..errors import EmsoptError, InputError, Message
+from ..datasets import practice_calls, san_jose_calls, write_templates
+from ..errors import Argument, EmsoptError, InputError, Message
 from ..errors._validate import existing_file, path, positive_number, whole_number
+from ..maps import live_sheet
+from ..planning import Advice, advise
+from ..planning.comparison import Interval
 from ..planning.settings import OPTIONS, Settings, name_station_columns, parse_columns
+from ..planning.sweeps import scenario_row
+from ..roads import RoadNetwork
 from . import _shared
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pandas as pd
-
-    from ..calls import CallLog
-    from ..errors import Argument
-    from ..planning import Advice
-    from ..planning.comparison import Interval
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -113,11 +113,7 @@ def run(options: Namespace) -> None:
 
 def _run(options: Namespace) -> None:
     """Read the files, print advice and write results; messages of errors name Python arguments."""
-    from ..planning import advise
-
     if options.templates is not None:
-        from ..datasets import write_templates
-
         for file in write_templates(options.templates):
             print(f"wrote {file}")
         return
@@ -142,9 +138,6 @@ def _run(options: Namespace) -> None:
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results and yield the path of each file, the slow plan of the day last."""
-    from ..calls.profile import hours_a_year
-    from ..maps import live_sheet
-
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
     yield advice.save(out / "report.html")
     yield model.city.save(out / "city")
@@ -166,10 +159,6 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
 
 def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the name and content of each table of results, except those of the plan of the day."""
-    import pandas as pd
-
-    from ..planning.sweeps import scenario_row
-
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
     yield "checks", model.checks.to_frame()
     yield "profile", model.demand.profile.to_frame()
@@ -193,13 +182,8 @@ def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "worse", advice.worse_zones.reset_index()
 
 
-# -- reading ------------------------------------------------------------------------------------------------------
-
-
 def _settings(options: Namespace) -> Settings:
     """Return the settings of the analysis that the options of the command specify."""
-    from ..roads import RoadNetwork
-
     minutes, where = options.travel_times, options.roads
     if minutes is not None and options.speed_kmh is None and where is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
@@ -218,8 +202,6 @@ def _settings(options: Namespace) -> Settings:
 
 def _read_log(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     """Return the log and the stations of the files or of the example that the options name."""
-    from ..datasets import practice_calls, san_jose_calls
-
     if options.practice + options.san_jose + bool(options.files) > 1:
         raise InputError("give --practice, --san-jose or files, only one of them.")
     if options.practice:
@@ -234,8 +216,6 @@ def _read_log(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     """Return the log and the stations in the files; the message of an error says if their order is wrong."""
-    from ..calls import read_calls, read_stations
-
     *logs, table = options.files
     given = options.columns, options.station_columns
     columns, of_table = (value and parse_columns(value, "columns") for value in given)
@@ -263,8 +243,6 @@ def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 def _is_log(file: str) -> bool:
     """Return whether a file can be read as a log of calls."""
-    from ..calls import read_calls
-
     with suppress(EmsoptError):
         return bool(read_calls(file))
     return False

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 from .._files.atomic import write_file
 from .._files.formats import table_text
+from ..city.city import City
+from ..city.deployment_space import DeploymentSpace
+from ..datasets import load_st_paul, paper_table
 from ..errors import InputError
 from ..errors._validate import positive_number
+from ..evaluators import Evaluation, p_median
+from ..evaluators.by_name import evaluate
+from ..evaluators.metrics import metric_label
+from ..evaluators.objective import Objective
 from . import _shared
 
 if TYPE_CHECKING:
@@ -17,10 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-
-    from ..city.city import City
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.objective import Objective
 
 ST_PAUL_UNITS = 9
 
@@ -35,11 +38,6 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     """Find and print the optimum, and write a map, a figure and tables."""
-    from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
-    from ..datasets import load_st_paul
-    from ..evaluators.objective import Objective
-
     start = time.perf_counter()
     city = load_st_paul() if options.city is None else City.load(options.city)
     units = ST_PAUL_UNITS if options.city is None and options.units is None else options.units
@@ -78,8 +76,6 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     ``threshold`` is the response time (min) from which a call is late. An optimum that is not proven is named "best
     found".
     """
-    from ..evaluators import p_median
-    from ..evaluators.by_name import evaluate
     from ..planning.advice import tally
     from ..planning.steps import search
     from ..planning.sweeps import evaluate_table
@@ -107,8 +103,6 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     For St. Paul with the settings of "Optimizing Server Locations in Spatial Queues", the paper's values are printed
     too, and a second table has the optimum by service rate.
     """
-    from ..datasets import paper_table
-    from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
     yield from _shared.draw_deployments(objective.city, objective.metric, found, out)

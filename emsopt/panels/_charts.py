@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import plots
+from ..city import City
+from ..errors._types import IntArray, Sites
+from ..evaluators import Evaluation
+from ..evaluators.enumeration import Enumeration
 from ..maps import _colours
 from ..maps.deployments import place_name
 from ..planning.advice import tally
+from ..planning.project import Result
 from ._widgets import bar_cell, paragraphs, picture, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from ..city import City
-    from ..errors._types import IntArray, Sites
-    from ..evaluators import Evaluation
-    from ..evaluators.enumeration import Enumeration
-    from ..planning.project import Result
 
 SIMULATED_CALLS = 50_000  # calls per simulation
 MOST_LISTED = 100  # atoms

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from anywidget import AnyWidget
@@ -17,6 +17,7 @@ from ipywidgets import HTML, Dropdown, HBox, IntSlider, Text, VBox
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
+from ..errors._types import PathLike
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
 from ._charts import has_map
@@ -47,9 +48,6 @@ from ._widgets import (
     seed_input,
     table,
 )
-
-if TYPE_CHECKING:
-    from ..errors._types import PathLike
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
 OPENED_PROJECT = "Opened project"
@@ -155,14 +153,13 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Of the whole page, these are ``city``, ``files`` and
-        the options in `emsopt.planning.settings.OPTIONS`, the buttons ``open``, ``save``, ``report`` and ``share``, the
-        table ``scenarios`` and the line ``message``. All others belong to the city shown and are replaced with it:
-        inputs such as ``load``, ``units``, ``threshold`` (min) and ``sites`` (a list of inputs, the user's deployment),
-        and results such as ``figures``, ``map`` and, drawn when their tab is chosen in ``tabs``, ``districts``,
-        ``busy``, ``responses``, ``alternatives``, ``plan`` and ``trust``. Work in the background has a button to start
-        it, one to cancel it, and a function that waits for its end: ``search``, ``cancel`` and ``wait``, or
-        ``plan_start``, ``plan_cancel`` and ``plan_wait``, and the same for ``test`` and ``compare``.
+        ``refs`` has for the whole page ``city``, ``files`` and the options in `emsopt.planning.settings.OPTIONS`, the
+        buttons ``open``, ``save``, ``report`` and ``share``, the table ``scenarios`` and the line ``message``. All
+        others belong to the city shown and are replaced with it: inputs such as ``load``, ``units``, ``threshold``
+        (min) and ``sites`` (a list, the user's deployment), and results such as ``figures``, ``map`` and, drawn when
+        their tab is chosen in ``tabs``, ``districts``, ``busy``, ``responses``, ``alternatives``, ``plan`` and
+        ``trust``. Work in the background has buttons to start and cancel it, and a function that waits for its end:
+        ``search``, ``cancel`` and ``wait``, and ``plan_start``, ``plan_cancel`` and ``plan_wait`` or the like.
 
     Examples
     --------
@@ -311,8 +308,6 @@ class _Dashboard(Panel):
         results = bench.trust.results
         self._show(replace(opened, units=state["units"], today=None, settings=state, results=results), self.path)
 
-    # -- projects -----------------------------------------------------------------------------------------------------
-
     def _show_project(self, project: Project, path: Path | None = None) -> None:
         """Show the city, settings and scenarios of a project; ``path`` is as for `_show`."""
         self._show(OpenedCity.of(project), path)
@@ -373,8 +368,6 @@ class _Dashboard(Panel):
         self.show(project=download_link(name, kind, content))
         self.browser.download(name, kind, content)
         return Success(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
-
-    # -- scenarios ----------------------------------------------------------------------------------------------------
 
     def _add(self) -> None:
         """Add the current deployments to the table as one scenario."""

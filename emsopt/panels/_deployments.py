@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from ipywidgets import BoundedIntText, Checkbox, Dropdown, IntSlider, SelectMultiple
@@ -16,21 +17,16 @@ from ..city.city import HOURS_A_YEAR
 from ..errors import InputError, _validate
 from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
+from ..evaluators.enumeration import Enumeration
 from ..evaluators.objective import Objective
-from ..planning import units_needed
+from ..planning import Model, units_needed
 from ..planning.advice import longer_waits
 from ..planning.steps import count_held_out_days, worse_zones, zone_table
 from ..planning.sweeps import scenario_row
 from . import _charts
 from ._panel import OwnPanel, city_controls
+from ._uploads import OpenedCity
 from ._widgets import button, control
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from ..evaluators.enumeration import Enumeration
-    from ..planning import Model
-    from ._uploads import OpenedCity
 
 MOST_TO_ENUMERATE = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
 P_MEDIAN_SECONDS = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
@@ -64,11 +60,11 @@ class Deployments(OwnPanel):
         self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
         self.medians: dict[Any, tuple[int, ...]] = {}
         self.solve = lru_cache(maxsize=64)(self._solve)
-        self.near = lru_cache(maxsize=8)(self._evaluate_near)
+        self.near = lru_cache(maxsize=8)(lambda now, sites: evaluate_near(self.objective(now, "approximate"), sites, 1))
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
-        several = self.today is not None and len(set(self.today)) < len(self.today)
-        several = several or (opened.log is not None and opened.log.settings.colocate)
-        several = bool(opened.settings.get("colocation", several))
+        shared = len(set(self.today or ())) < len(self.today or ())
+        shared = shared or (opened.log is not None and opened.log.settings.colocate)
+        several = bool(opened.settings.get("colocation", shared))
         controls = self._controls(opened.city, several, reopen)
         super().__init__(opened.city, controls, outputs, MOST_AT_SITE if several else 1)
 
@@ -140,10 +136,6 @@ class Deployments(OwnPanel):
             self.medians[settings] = tuple(p_median(space.city, space, time_limit=P_MEDIAN_SECONDS).sites.tolist())
         quick = space.count * space.city.n_atoms * space.units <= MOST_TO_ENUMERATE
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
-
-    def _evaluate_near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
-        """Evaluate the deployments within one move of ``sites``."""
-        return evaluate_near(self.objective(settings, "approximate"), sites, 1)
 
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
         """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""

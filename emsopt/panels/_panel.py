@@ -6,18 +6,21 @@ deployments of a city.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from html import escape
 from threading import RLock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 
+from ..city.city import City
 from ..datasets import load_st_paul
 from ..errors import InputError
+from ..errors._types import Rng
 from ..evaluators import Evaluation
 from ..evaluators.by_name import EXACT_UP_TO
 from ..evaluators.evaluation import LATE_MIN
@@ -25,12 +28,6 @@ from ..maps import DeploymentMap, deployment_map
 from ..maps.live import LiveMap
 from ._charts import MODEL_TITLES, has_map
 from ._widgets import Message, SiteInputs, button, control, message_callback, paragraphs, seed_input
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from ..city.city import City
-    from ..errors._types import Rng
 
 ROW_LAYOUT = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
 COLUMN_LAYOUT = {"flex": "1 1 28em", "min_width": "0"}  # two of them fit beside each other on a laptop
@@ -68,8 +65,6 @@ class Panel(widgets.VBox):
         """The values of the inputs, by name."""
         return SimpleNamespace(**{name: w.value for name, w in self.controls.items() if hasattr(w, "value")})
 
-    # -- what a kind of panel defines ---------------------------------------------------------------------------------
-
     def compute(self) -> Any:
         """Return the result for the current settings."""
 
@@ -85,8 +80,6 @@ class Panel(widgets.VBox):
     def disabled_controls(self) -> set[str]:
         """Return the names of the controls that cannot be used now."""
         return set()
-
-    # -- what all panels do -------------------------------------------------------------------------------------------
 
     def refresh(self) -> str | None:
         """Compute and draw the result; return the text for the message line, or None."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
 
 from .. import plots
 from ..calls._page import document
+from ..evaluators import Evaluation
 from ..planning.advice import list_changes, tally
+from ..planning.project import Result
 from . import _charts
+from ._tabs import Workbench
 from ._widgets import image, paragraphs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..evaluators import Evaluation
-    from ..planning.project import Result
-    from ._tabs import Workbench
 
 STYLE = """
 body { font: 14px/1.45 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 20px auto;

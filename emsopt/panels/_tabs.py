@@ -5,29 +5,25 @@ The tabs are listed in `Workbench._arrange_widgets`; ``_charts.py`` and ``_trust
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 from traitlets import TraitError
 
 from ..errors import InputError
+from ..errors._types import IntArray
 from ..evaluators import Evaluation
-from ..planning import units_needed
+from ..planning import Model, units_needed
 from ..planning.steps import narrow_cells, search
 from . import _charts
 from ._deployments import BEST, MEDIAN, Deployments
 from ._trust import Trust
+from ._uploads import OpenedCity
 from ._widgets import BackgroundJob, Success, Tabs, add_class, group, message_callback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from ..errors._types import IntArray
-    from ..planning import Model
-    from ._uploads import OpenedCity
 
 MOST_TO_EVALUATE = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
 WARNING_LOSS = 0.05  # share of calls lost from which a message says that the fleet is too small
@@ -91,8 +87,6 @@ class Workbench(Deployments):
         self.refs["tabs"] = self.tabs.buttons
         self.children = [add_class(main, "emsopt-main"), self.tabs]
         self.disable(set())
-
-    # -- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return all settings, deployments and results of searches, as a project stores them."""
@@ -159,8 +153,6 @@ class Workbench(Deployments):
         self.answer = {}
         super().clear()
 
-    # -- results ----------------------------------------------------------------------------------------------------
-
     def draw(self, answer: dict[str, Evaluation]) -> str:
         city, at = self.loaded, self.at
         _, how, name = self.best()
@@ -211,7 +203,12 @@ class Workbench(Deployments):
     def _remarks(self, answer: dict[str, Evaluation]) -> str:
         """Return sentences on a fleet that is too small, a missing baseline, and units that break the settings."""
         at, base = self.at, self.base(answer)
-        remarks = [self._fleet_message(answer.get(MEDIAN, answer["yours"]).loss_probability)]
+        remarks = []
+        if (lost := answer.get(MEDIAN, answer["yours"]).loss_probability) > WARNING_LOSS:
+            needed = units_needed(self.loaded)
+            remarks.append(f"{at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
+            if needed > self.controls["units"].max:
+                remarks.append("For so many, tick Several units at a station.")
         if base != at.baseline and not {base, at.baseline} <= set(BEST):
             over = {"yours": "yours", "today": "today's"}.get(base, f"the {base}")
             remarks.append(f"There is no {at.baseline} yet, so gains are over {over}.")
@@ -222,17 +219,7 @@ class Workbench(Deployments):
             remarks.append(f"Your deployment has no unit at {', '.join(names[missing])}, which is to keep one.")
         if taken := sorted(set(at.closed) & set(chosen)):
             remarks.append(f"Your deployment has a unit at {', '.join(names[taken])}, which is closed.")
-        return " ".join(filter(None, remarks))
-
-    def _fleet_message(self, lost: float) -> str:
-        """Return a message if the fleet is too small for the load; ``lost`` is the share of calls lost."""
-        if lost <= WARNING_LOSS:
-            return ""
-        needed = units_needed(self.loaded)
-        said = f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}."
-        return said + " For so many, tick Several units at a station." * (needed > self.controls["units"].max)
-
-    # -- the search -------------------------------------------------------------------------------------------------
+        return " ".join(remarks)
 
     def _search(self) -> Callable[[], str]:
         """Return the work of the search: a function that finds the best deployment and returns a message."""

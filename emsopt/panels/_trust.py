@@ -5,30 +5,24 @@ Tests and comparisons need the log, which a project does not hold; their results
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from ipywidgets import HTML, HBox
 
+from ..calls import BackTest
 from ..calls.recorded import late_sentences, recorded_responses
 from ..errors import InputError
-from ..planning import Settings, advice, steps
+from ..evaluators import Evaluation
+from ..planning import Model, Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import format_signed
-from ._deployments import BEST
+from ._deployments import BEST, Deployments
 from ._uploads import with_control_names
 from ._widgets import BackgroundJob, Message, Success, download_link, paragraphs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..calls import BackTest
-    from ..evaluators import Evaluation
-    from ..planning import Model
-    from ._deployments import Deployments
 
 NO_LOG_MESSAGE = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
@@ -149,8 +143,6 @@ class Trust:
         tested = self.last_test[1] if self.last_test[0] == _test_key(model) else None
         why = steps.reasons_against_advice(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
-
-    # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
         """Return the work of the back-test: a function that stores its result and returns a message."""

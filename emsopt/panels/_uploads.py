@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from anywidget import AnyWidget
 from ipywidgets import HTML, Checkbox, Text, VBox
 from traitlets import Bool, Int, Tuple, Unicode
@@ -29,17 +29,12 @@ from ..calls.profile import hours_a_year
 from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message, _validate
-from ..planning import Model, Settings, build, units_needed
+from ..errors._types import FloatArray
+from ..planning import Model, Project, Settings, build, units_needed
 from ..planning.project import Result
 from ..planning.settings import OPTIONS, name_station_columns
 from ..roads import RoadNetwork
 from ._widgets import button, control, group, paragraphs
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..errors._types import FloatArray
-    from ..planning import Project
 
 DEFAULT_NAME = "Your city"  # if the files do not name the city
 MOST_MB = 200  # all files together
@@ -54,8 +49,6 @@ READ_OPTIONS = {"columns": None, "station_columns": None, "time_zone": None, "ti
            "on_bad": "leave out"}  # fmt: skip
 Uploads = Sequence[Mapping[str, Any]]
 CITY_ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
-
-# -- the form ----------------------------------------------------------------------------------------------------
 
 HINT = (
     "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
@@ -206,9 +199,6 @@ def _control_text(argument: Argument) -> str:
     return field if value is None or field.startswith("the tick") else f"{field} ({value})"
 
 
-# -- what files describe ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class OpenedCity:
     """A city with what the dashboard needs to show it.
@@ -255,7 +245,11 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
     """
     files = _unpack_uploads(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
-        city = _from_folder({file.name: file.content for file in files})
+        for file in files:
+            if file.name.lower() not in tables.FILES:
+                raise InputError(f"{file.name!r} is not a file of a city. Choose only {', '.join(tables.FILES)}.")
+            _check_rows(len(file.content.splitlines()) - 1, file.name, MOST_ROWS.get(file.name.lower()))
+        city = tables.from_files(City, {file.name: file.content for file in files}, DEFAULT_NAME)
         return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _file_names(files)})
     reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
     calls, stations, found = _read(files, reading)
@@ -304,22 +298,10 @@ def _file_names(files: Iterable[Upload]) -> str:
     return ", ".join(file.name for file in files)
 
 
-def _from_folder(files: dict[str, bytes]) -> City:
-    """Return the city that `City.load` reads from a folder of these files."""
-    for file, content in files.items():
-        if file.lower() not in tables.FILES:
-            raise InputError(f"{file!r} is not a file of a city. Choose only {', '.join(tables.FILES)}.")
-        _check_rows(len(content.splitlines()) - 1, file, MOST_ROWS.get(file.lower()))
-    return tables.from_files(City, files, DEFAULT_NAME)
-
-
 def _check_rows(rows: int, file: str, most: int | None) -> None:
     """Raise if the number of rows in ``file`` exceeds ``most``, because the city would need too much memory."""
     if most is not None and rows > most:
         raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Remove some rows.")
-
-
-# -- which file is which ------------------------------------------------------------------------------------------
 
 
 def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
@@ -331,28 +313,21 @@ def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
         )
     how = dict(reading)
     columns = how.pop("station_columns")
-    kinds = ("calls", "stations", *OTHER_FILES, "odd")
-    found: dict[str, list[Upload]] = {kind: [] for kind in kinds}
+    found: dict[str, list[Upload]] = {kind: [] for kind in ("calls", "stations", *OTHER_FILES)}
     rest: list[Upload] = []
     for file in files:
         found.get(_kind_of(file), rest).append(file)
     logs, place, stations, others = _logs_and_stations(rest, how, columns)
-    for file in others:
-        found["travel times" if _is_matrix(file) else "odd"].append(file)
     found |= {"calls": [*logs], "stations": [place] if place else []}
-    _check_kinds(files, found, {file: others[file] for file in found.pop("odd")})
-    return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
-
-
-def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
-    """Raise if files are missing, given twice or of no known kind (``odd``, with errors of reading them as logs)."""
-    logs = found["calls"]
-    if odd or not (logs and found["stations"]) or any(found[what][1:] for what in OTHER_FILES):
+    found["travel times"] += [file for file in others if _is_matrix(file)]
+    unknown = [file for file in others if file not in found["travel times"]]
+    if unknown or not (logs and place) or any(found[what][1:] for what in OTHER_FILES):
         said = f"it is not clear what each file holds; got {_file_names(files)[:200]}. {EXPECTED_FILES}"
-        first = [(f" {file.name} is no log, because ", *Message.of(error).parts) for file, error in odd.items()][:1]
-        raise InputError(Message(said, *chain(*first)))
+        why = ((f" {file.name} is no log, because ", *Message.of(others[file]).parts) for file in unknown)
+        raise InputError(Message(said, *next(why, ())))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_file_names(logs)[:200]}: two of these logs are the same. Choose each once.")
+    return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
 
 
 def _kind_of(file: Upload) -> str:
@@ -431,9 +406,6 @@ OTHER_FILES: dict[str, Callable[[Upload], Any]] = {  # files besides logs and st
     "roads": _read_roads,
     "travel times": lambda file: formats.read_csv(file, labelled=True),
 }
-
-
-# -- from files to a city -----------------------------------------------------------------------------------------
 
 
 def city_of_model(model: Model, **about: Any) -> OpenedCity:

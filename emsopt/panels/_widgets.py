@@ -14,17 +14,15 @@ from html import escape
 from io import BytesIO
 from threading import Event, Lock, Thread, get_native_id
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 from traitlets.log import get_logger
 
 from ..errors import EmsoptError, _validate
+from ..errors._types import Rng
 from ..plots._style import STYLE
-
-if TYPE_CHECKING:
-    from ..errors._types import Rng
 
 LABEL_STYLE = {"description_width": "9.5em"}
 WIDE_INPUT, NARROW_INPUT = "min(32em, 98%)", "19em"
@@ -41,8 +39,6 @@ TABLE_STYLE = """<style>
   white-space: nowrap; font-variant-numeric: tabular-nums}
 .emsopt-figures th[scope=row] {text-align: left; font-weight: normal}
 </style>"""
-
-# -- inputs -------------------------------------------------------------------------------------------------------
 
 
 def control(
@@ -243,9 +239,6 @@ def _lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, here, max(NICENESS, os.getpriority(os.PRIO_PROCESS, here)))
 
 
-# -- groups and tabs ----------------------------------------------------------------------------------------------
-
-
 def group(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
     """Return a group of widgets below a button that shows and hides them in the browser."""
     head = widgets.ToggleButton(opened, description=title, tooltip=f"Show or hide: {title}")
@@ -286,17 +279,8 @@ def add_class(widget: Any, *names: str) -> Any:
     return widget
 
 
-# -- messages -----------------------------------------------------------------------------------------------------
-
-
 class Success(str):
     """A message about success, which `Message.show` shows in another colour than warnings."""
-
-
-MESSAGE_STYLES = {
-    True: "border-left:4px solid #1a7f37;background:#e9f6ec",
-    False: "border-left:4px solid #b35900;background:#fff4e5",
-}
 
 
 class Message(widgets.HTML):
@@ -311,7 +295,8 @@ class Message(widgets.HTML):
 
     def show(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
-        style = f"padding:0.3em 0.7em;{MESSAGE_STYLES[isinstance(text, Success)]};color:#222;max-width:56em"
+        edge, ground = ("#1a7f37", "#e9f6ec") if isinstance(text, Success) else ("#b35900", "#fff4e5")
+        style = f"border-left:4px solid {edge};background:{ground};padding:0.3em 0.7em;color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
@@ -352,9 +337,6 @@ def message_callback(
             message.show(remark)
 
     return callback
-
-
-# -- HTML ---------------------------------------------------------------------------------------------------------
 
 
 class Markup(str):

@@ -6,12 +6,13 @@ next point.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 
 from .. import plots
+from ..errors._types import FloatArray, Rng
 from ..optimizers import BOKEPlus
 from ..optimizers.boxes.boke import (
     BANDWIDTH_RULES,
@@ -27,9 +28,6 @@ from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
 from ._widgets import control, image, table
-
-if TYPE_CHECKING:
-    from ..errors._types import FloatArray, Rng
 
 N_INITIAL, MOST_POINTS = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
@@ -71,18 +69,13 @@ def boke_panel(*, rng: Rng = None) -> Panel:
     return _BokePanel(rng)
 
 
-def _two_waves() -> Problem:
-    """Return the sum of a decaying wave of each of two inputs."""
-    wave = decaying_wave()
-    values = lambda x: wave(x[:, :1]) + wave(x[:, 1:])
-    return Problem("two waves", values, [(0, 1)] * 2, "max", noise_sd=SAMPLE_NOISE)
-
-
 class _BokePanel(SteppedPanel):
     """The panel that `boke_panel` returns."""
 
     def __init__(self, rng: Rng) -> None:
-        self.functions = {1: decaying_wave(noise_sd=SAMPLE_NOISE), 2: _two_waves()}
+        wave, box = decaying_wave(), [(0.0, 1.0)] * 2
+        two = Problem("two waves", lambda x: wave(x[:, :1]) + wave(x[:, 1:]), box, "max", noise_sd=SAMPLE_NOISE)
+        self.functions = {1: decaying_wave(noise_sd=SAMPLE_NOISE), 2: two}
         self.told = list[tuple[float, ...]]()
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from ipywidgets import Dropdown, Text
 
 from ..datasets import VERDICTS, load_claims
 from ..errors import _validate
 from ._panel import Panel
 from ._widgets import Markup, control, table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL = "all"
 COLUMN_WIDTHS = {"claim": 15, "paper": 6, "here": 14, "verdict": 16}  # of the columns, em
@@ -82,7 +79,10 @@ class _ClaimsPanel(Panel):
         for claim in answer.to_dict("records"):
             title = f"{claim['paper']}: {claim['place']}" if several else claim["place"]
             here = claim["ours"] + (f" (error: {claim['error']})" if claim["error"] else "")
-            verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {_evidence_link(claim['evidence'])}"
+            file, _, test = claim["evidence"].partition("::")  # links are relative to the folder of the notebooks
+            link = f"<a href='../{escape(file)}' title='{escape(claim['evidence'])}' target='_blank'>"
+            link += f"{'test' if test else 'notebook'}</a>"
+            verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {link}"
             texts = (escape(claim["claim"]), escape(claim["theirs"]), escape(here), verdict)
             cells = [_wrapping_cell(text, em) for text, em in zip(texts, COLUMN_WIDTHS.values(), strict=True)]
             rows.append((_wrapping_cell(escape(title), 9), cells))
@@ -93,10 +93,3 @@ class _ClaimsPanel(Panel):
 def _wrapping_cell(html: str, em: int) -> Markup:
     """Return a table cell with this HTML, ``em`` wide (in em), whose text wraps."""
     return Markup(f"<div style='white-space:normal;text-align:left;width:{em}em'>{html}</div>")
-
-
-def _evidence_link(evidence: str) -> str:
-    """Return an HTML link to the file of a test or notebook, relative to the folder of the notebooks."""
-    file, _, test = evidence.partition("::")
-    kind = "test" if test else "notebook"
-    return f"<a href='../{escape(file)}' title='{escape(evidence)}' target='_blank'>{kind}</a>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 import numpy as np
@@ -11,15 +10,13 @@ from ipywidgets import BoundedFloatText, Checkbox, Dropdown, FloatSlider
 
 from .. import plots, problems
 from ..errors import _validate
+from ..errors._types import Rng
 from ..optimizers import LEARNERS, bocvs
 from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
 from ..problems.control.ready_made import COSTS, VARIANCES
 from ._panel import Panel
 from ._widgets import button, control, image, paragraphs, seed_input, table
-
-if TYPE_CHECKING:
-    from ..errors._types import Rng
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
 CHEAPEST, AS_GIVEN = 0.01, "as given"

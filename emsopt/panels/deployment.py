@@ -6,13 +6,13 @@ The load panel varies Figure 5 of "Optimizing Server Locations in Spatial Queues
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from ipywidgets import Checkbox, Dropdown, IntSlider
 
 from ..city import City, DeploymentSpace
 from ..errors import _validate
+from ..errors._types import Sites
 from ..evaluators import Evaluation, p_median, simulate
 from ..evaluators.by_name import EXACT_UP_TO, evaluate
 from ..evaluators.objective import Objective
@@ -20,9 +20,6 @@ from ..optimizers import best_deployment, local_search
 from . import _charts
 from ._panel import CityPanel, OwnPanel, Panel, city_controls, demand_choice, threshold_slider
 from ._widgets import button, control, paragraphs, table
-
-if TYPE_CHECKING:
-    from ..errors._types import Sites
 
 SEED = 1  # the same calls for every deployment, so that differences are precise
 SERVICE_LAWS = {

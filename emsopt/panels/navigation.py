@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
 from .. import bandits
 from ..errors import NoWayError, _validate
+from ..errors._types import Rng
 from ..maps import exploration_map
 from ..maps.live import LiveMap
 from ..plots._style import line_style
+from ..roads.network import RoadNetwork
 from ._panel import Panel
 from ._widgets import ProgressBar, button, control, paragraphs, picture, seed_input, table
 
-if TYPE_CHECKING:
-    from ..errors._types import Rng
-    from ..maps._page import Page
-    from ..roads.network import RoadNetwork
-
-REGRESSION_TITLES = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges"}
-RULE_TITLES = {"ts": "Thompson sampling", "ts-joint": "joint Thompson sampling", "bucb": "Bayes-UCB", "ucb": "UCB"}
-PART_TITLES = REGRESSION_TITLES | RULE_TITLES
+PART_TITLES = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges", "ts": "Thompson sampling"}
+PART_TITLES |= {"ts-joint": "joint Thompson sampling", "bucb": "Bayes-UCB", "ucb": "UCB"}
 AGENT_TITLES = {name: ", ".join(PART_TITLES[part] for part in name.split("-", 1)) for name in bandits.POLICIES}
 EXPLANATION = (
     "An electric car drives from A to B again and again, and learns what its roads need. Every change starts the drive "
@@ -94,7 +90,9 @@ class _NavigationPanel(Panel):
             "seed": seed_input(rng, "Determines the energies that edges need, and the noise"),
             "closed": control(Text, "", "Closed roads", closed, placeholder="none"),
             "close": button("Close the road driven most", tip, self._close_road),
-            "reopen": button("Open all", "Open all closed roads", self._open_roads),
+            "reopen": button(
+                "Open all", "Open all closed roads", lambda: setattr(self.controls["closed"], "value", "")
+            ),
         }
         view = LiveMap(sentence="This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)
@@ -137,7 +135,10 @@ class _NavigationPanel(Panel):
         figures = _runs_table(self.net, answer, self.settings[-1])
         self.show(figures=figures, regret=_regret_picture(answer))
         if self.net.polylines is not None:
-            self.view.draw(_draw_map(self.net, answer, self.route))
+            latest_first: dict[str, Any] = dict(reversed(answer.items()))
+            rounds = max(len(run.history) for run in answer.values())
+            best = next(iter(latest_first.values())).best_path
+            self.view.draw(exploration_map(self.net, latest_first, route=self.route, best=best, rounds=rounds))
         latest = answer[self._chosen_agent()[0]]
         done = len(latest.history)
         return "" if done == self.at.horizon else f"Stopped after {done} rounds: {latest.message}."
@@ -145,10 +146,6 @@ class _NavigationPanel(Panel):
     def clear(self) -> None:
         super().clear()
         self.settings, self.runs = (), {}
-
-    def _open_roads(self) -> None:
-        """Open all closed roads."""
-        self.controls["closed"].value = ""
 
     def _close_road(self) -> str:
         """Close the edge with a detour that the latest agent drove most often, the longest of several.
@@ -199,20 +196,11 @@ def _regret_picture(runs: dict[str, bandits.NavigationRun]) -> str:
 
     def draw(axes: Any) -> None:
         for title, run in runs.items():
-            axes.plot(
-                run.history["round"], run.history["cumulative_regret"], label=title, **line_style(styles.index(title))
-            )
+            style = line_style(styles.index(title))
+            axes.plot(run.history["round"], run.history["cumulative_regret"], label=title, **style)
         axes.set(xlabel="Round", ylabel="Rectified regret (Wh)", ylim=(0, None))
         axes.legend(fontsize=9)
 
     styles = list(dict.fromkeys([*AGENT_TITLES.values(), *sorted(runs)]))
     ends = ", ".join(f"{title} {run.regret:,.0f} Wh" for title, run in runs.items())
     return picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
-
-
-def _draw_map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> Page:
-    """Return the map of the edges that the agents drove, with the agent that ran last listed first."""
-    latest_first: dict[str, Any] = dict(reversed(runs.items()))
-    best = next(iter(latest_first.values())).best_path
-    rounds = max(len(run.history) for run in runs.values())
-    return exploration_map(net, latest_first, route=route, best=best, rounds=rounds)

@@ -11,15 +11,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from math import isfinite, isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 from ipywidgets import Dropdown
 
+from ..city import City
 from ..errors import InputError, _validate
-from ..evaluators.metrics import metric_label
+from ..errors._types import FloatArray, IntArray, Rng, Sites
+from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from ..maps import _colours
 from ..optimizers import METHODS, SparBL
@@ -27,11 +29,6 @@ from ..plots._style import whole_ticks
 from ._charts import place_counts, place_names, units_at
 from ._panel import ROW_LAYOUT, MapView, Panel, SteppedPanel
 from ._widgets import SiteInputs, bar_cell, button, control, paragraphs, picture, table
-
-if TYPE_CHECKING:
-    from ..city import City
-    from ..errors._types import FloatArray, IntArray, Rng, Sites
-    from ..evaluators.metrics import Metric
 
 EXPLANATION = (
     "Step evaluates the deployment that the method proposes, and passes the value to the method. Its prediction is "
@@ -142,22 +139,14 @@ class _OptimizerPanel(SteppedPanel):
             if hasattr(optimizer, "acquisition") or isinstance(optimizer, SparBL):
                 self.show(predictions=_prediction_picture(answer, metric), thoughts=_model_table(optimizer, metric))
             self.show(convergence=_convergence_picture(answer, metric), edges=_edge_picture(answer))
-            self.show(where=_places_text(self.trace, city))
+            texts = [f"Evaluated last, units at: {units_at(city, self.trace.last_sites)}."]
+            if self.trace.centre is not None:
+                texts.append(describe_moves(city, self.trace.last_sites, self.trace.centre, self.trace.edge))
+            self.show(where=paragraphs(*texts, f"Best so far, units at: {units_at(city, optimizer.best[0])}."))
             shown = {"evaluated last": self.trace.last_sites, "best so far": optimizer.best[0]}
             self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
         self._show_count()
         self._show_message()
-
-
-def _places_text(trace: Trace, city: City) -> str:
-    """Return sentences on the sites of the last and the best deployment, and on the trust region, as HTML."""
-    texts = [f"Evaluated last, units at: {units_at(city, trace.last_sites)}."]
-    if trace.centre is not None:
-        texts.append(describe_moves(city, trace.last_sites, trace.centre, trace.edge))
-    return paragraphs(*texts, f"Best so far, units at: {units_at(city, trace.optimizer.best[0])}.")
-
-
-# -- pictures -----------------------------------------------------------------------------------------------------
 
 
 def _mark_points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -> None:
@@ -262,9 +251,6 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
     return table(caption, (), zip(frame.name, zip(texts, bars, strict=True), strict=True))
 
 
-# -- the recorder -------------------------------------------------------------------------------------------------
-
-
 class Trace:
     """An optimizer run step by step, with its prediction for each evaluation.
 
@@ -286,10 +272,10 @@ class Trace:
     def history(self) -> pd.DataFrame:
         """One row per evaluation, with its number and the ``value`` of the objective; ``best`` is the smallest so far.
 
-        ``expected`` and ``deviation`` are the mean and standard deviation of the value that the method predicted before
-        (NaN without a model; a sampled model has no deviation). ``edge`` is that of the trust region afterwards (NaN
-        without one). ``restart`` is whether the region was then given up, ``initial`` whether the deployment belongs to
-        the random initial design, and ``own`` whether the user chose it.
+        ``expected`` and ``deviation`` are the predicted mean and standard deviation (NaN if there was no model or, for
+        the latter, it was sampled). ``edge`` is that of the trust region afterwards (NaN without one), ``restart``
+        whether it was then given up, ``initial`` whether the deployment belongs to the random initial design, ``own``
+        whether the user chose it.
         """
         return pd.DataFrame(self._rows, columns=HISTORY_COLUMNS)
 

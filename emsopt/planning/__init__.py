@@ -6,7 +6,6 @@
 
 from .advice import Advice as Advice
 from .advice import advise
-from .comparison import Comparison as Comparison
 from .comparison import compare
 from .day_plan import Plan as Plan
 from .day_plan import hourly_plan, judge_plan

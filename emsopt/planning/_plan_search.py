@@ -13,24 +13,20 @@ dynamic programming and gives a lower bound for that part.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 from numba import njit
 from scipy.spatial.distance import cdist
 
 from ..city import travel
+from ..city.city import City
 from ..errors import _validate
+from ..errors._types import BoolArray, FloatArray, IntArray, Rng
+from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import affordable
 from .sweeps import search_from
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
-    from ..errors._types import BoolArray, FloatArray, IntArray, Rng
-    from ..evaluators.objective import Objective
 
 MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
 MOST_STEPS = 30_000_000  # pairs of deployments that differ by one move; a list of more takes too much memory
@@ -98,7 +94,12 @@ def plan_by_search(
         before = cast("IntArray", search_from(objective, before, rng=rng, restarts=2).x)
         bests.append(before)
         show(done)
-    centres = [*bests, *_deployments_between(bests, space)]
+    centres = list(bests)
+    for k, best in enumerate(bests):  # and the deployments passed if units move one after the other
+        way = list(best)
+        for left, taken in moves_between(best, bests[k - 1], space.city)[:-1]:
+            way[way.index(left)] = taken
+            centres.append(space.canonical(way))
     pool: dict[tuple[int, ...], None] = {}
     values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
@@ -118,17 +119,6 @@ def plan_by_search(
     return rows, values, walk._replace(bound=np.nan)
 
 
-def _deployments_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
-    """Return the deployments passed between those of consecutive hours if units move one after the other."""
-    result = []
-    for k in range(len(bests)):
-        way = list(bests[k])
-        for left, taken in moves_between(bests[k], bests[k - 1], space.city)[:-1]:
-            way[way.index(left)] = taken
-            result.append(space.canonical(way))
-    return result
-
-
 def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
     """Return the old and new site of each unit that moves; known locations are paired to keep distances short."""
     groups = city.twin_groups
@@ -145,9 +135,6 @@ def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[i
         _, order = linear_sum_assignment(distance(city.site_locations[left], city.site_locations[taken]))
         taken = [taken[k] for k in order]
     return list(zip(left, taken, strict=True))
-
-
-# -- the cheapest walk --
 
 
 def one_move_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int, price: float) -> Steps:

@@ -7,39 +7,34 @@ interval.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from .._files import atomic
+from ..calls import BackTest, CallLog, Checks
 from ..calls._page import STYLE, document
+from ..calls.log import Source
 from ..calls.profile import hours_a_year
 from ..calls.recorded import late_sentences, recorded_responses
 from ..calls.uses import TITLES as USES
+from ..city.city import City
 from ..errors import Argument, InputError, Message
+from ..errors._types import PathLike, Progress
 from ..evaluators import p_median
-from ..evaluators.metrics import NEGLIGIBLE, metric_function
+from ..evaluators.evaluation import Evaluation
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
 from . import steps
 from .comparison import Comparison, Interval, metric_wording
 from .day_plan import Plan
 from .log_model import Model, build
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from ..calls import BackTest, CallLog, Checks
-    from ..calls.log import Source
-    from ..city.city import City
-    from ..errors._types import PathLike, Progress
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
 
 MOST_NAMED = 3  # zones per line, so that a line fits the screen
 
@@ -261,9 +256,6 @@ def advise(
     return advice
 
 
-# -- in words ---
-
-
 def _use_sentence(tested: BackTest | InputError) -> str:
     """Return a sentence on the uses for which the test allows the model, and those for which it does not."""
     if isinstance(tested, InputError):
@@ -354,10 +346,9 @@ def longer_waits(worse: pd.DataFrame) -> str:
 
 def _mistake_sentence(checks: Checks) -> str:
     """Return sentences that name the mistakes and the doubtful data that the checks found."""
-    wrong = [found.what for found in checks if found.level == "wrong"]
-    look = [found.what for found in checks if found.level != "wrong"]
-    said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
-    return said + (f" Worth a look: {', '.join(look)}." if look else "")
+    wrong, look = (", ".join(f.what for f in checks if (f.level == "wrong") == bad) for bad in (True, False))
+    said = f"Wrong in the data: {wrong}." if wrong else "Nothing is certainly wrong in the data."
+    return said + (f" Worth a look: {look}." if look else "")
 
 
 def _model_lines(model: Model) -> Iterator[Iterable[str]]:

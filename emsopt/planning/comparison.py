@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,14 +29,12 @@ import pandas as pd
 from .._running.loop import bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import DrawnCities, drawn_cities
+from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
-
-if TYPE_CHECKING:
-    from ..city.city import City
-    from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
@@ -71,10 +69,8 @@ class Comparison:
 
     Attributes
     ----------
-    names : tuple of str
-        Names of the K deployments, in the order given.
-    sites : tuple of ndarray of int
-        Site of each unit, by deployment.
+    names, sites : tuple
+        Name of each deployment, in the order given, and the sites of its units.
     metric, evaluator, capacity
         As passed to `compare`, or their defaults.
     values : ndarray, shape (draws, K)
@@ -152,8 +148,7 @@ class Comparison:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The results in sentences, first the difference of the last deployment to the first."""
-        parts = (_difference_sentences(self), _fleet_sentences(self), _lost_call_sentence(self), _zone_sentence(self))
-        return tuple(text for part in (*parts, _source_sentence(self.variances), _best_sentence(self)) for text in part)
+        return (*_difference_sentences(self), *_fleet_sentences(self), *_zone_sentences(self), *_log_sentences(self))
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -324,9 +319,6 @@ def _atom_table(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
     return pd.DataFrame({"atom": city.atom_names, **columns})
 
 
-# -- in words ---
-
-
 def metric_wording(metric: Metric) -> tuple[float, str, str]:
     """Return the factor and the unit for reporting differences of a metric, and the metric in words."""
     if metric == "mean_response":
@@ -348,14 +340,6 @@ def _percent_text(probability: float, draws: int) -> str:
     return f"{100 * probability:.3g} %"
 
 
-def _interval_text(gap: Interval, scale: float, unit: str) -> str:
-    """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
-    low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
-    if gap.excludes_zero:
-        return f"{abs(low):.2g} to {_difference_text(high, unit)}"
-    return f"{_difference_text(scale * gap.low)} to {_difference_text(scale * gap.high, unit)}"
-
-
 def _difference_sentences(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
@@ -365,7 +349,9 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
         yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
     better = _percent_text(answer.probability_better, len(answer.values))
-    interval = f"(90 % interval: {_interval_text(gap, scale, unit)})"
+    low, high = sorted((scale * gap.low, scale * gap.high), key=abs if gap.excludes_zero else None)
+    begin = f"{abs(low):.2g}" if gap.excludes_zero else _difference_text(low)
+    interval = f"(90 % interval: {begin} to {_difference_text(high, unit)})"
     yield f"The {quantity} of {last!r} is {_difference_text(scale * gap.mean, unit)} than that of {first!r} {interval}."
     yield f"The probability that {last!r} is better is {better}."
     if gap.excludes_zero:
@@ -397,13 +383,22 @@ def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
 
 
 def _fleet_sentences(answer: Comparison) -> Iterator[str]:
-    """Yield sentences on fleets of different size, and on why one may look better with fewer units."""
+    """Yield sentences on fleets of different size, on why one may look better with fewer units, and on lost calls."""
     (first, last), units = (answer.names[0], answer.names[-1]), [len(answer.sites[k]) for k in (0, -1)]
     if units[0] != units[1]:
         yield f"The fleets differ: {last!r} has {units[1]} units, {first!r} has {units[0]}."
-    pair = _subset_pair(answer)
-    if pair is None:
-        return
+    if (pair := _subset_pair(answer)) is not None:
+        yield from _smaller_fleet_sentence(answer, pair)
+    lost = answer.lost[[0, -1]]
+    if lost.max() >= NEGLIGIBLE_LOSS:
+        yield (
+            f"All units are busy for {lost[0]:.2%} of the calls with {first!r} and {lost[1]:.2%} with {last!r}. Such "
+            "calls have no response time, so that losing more of them can make a deployment look better."
+        )
+
+
+def _smaller_fleet_sentence(answer: Comparison, pair: tuple[int, int]) -> Iterator[str]:
+    """Yield a sentence on why the deployment with fewer units, first in ``pair``, is better in some drawn cities."""
     gaps = answer.values[:, pair[0]] - answer.values[:, pair[1]]
     if (gaps >= 0).all():
         return
@@ -418,18 +413,7 @@ def _fleet_sentences(answer: Comparison) -> Iterator[str]:
     )
 
 
-def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on calls that are lost because all units are busy, unless they are negligible."""
-    first, last = answer.lost[[0, -1]]
-    if max(first, last) >= NEGLIGIBLE_LOSS:
-        names = answer.names[0], answer.names[-1]
-        yield (
-            f"All units are busy for {first:.2%} of the calls with {names[0]!r} and {last:.2%} with {names[1]!r}. Such "
-            "calls have no response time, so that losing more of them can make a deployment look better."
-        )
-
-
-def _zone_sentence(answer: Comparison) -> Iterator[str]:
+def _zone_sentences(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on how many atoms gain and lose, and their shares of the calls."""
     by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
     small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
@@ -448,17 +432,13 @@ def _zone_sentence(answer: Comparison) -> Iterator[str]:
     yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
 
 
-def _source_sentence(variances: pd.Series[float]) -> Iterator[str]:
-    """Yield a sentence on how much of the variance comes from demand, travel times and service times."""
-    parts = variances[list(SOURCES)]
+def _log_sentences(answer: Comparison) -> Iterator[str]:
+    """Yield sentences on the sources of the variance, and on the best of more than two deployments."""
+    parts = answer.variances[list(SOURCES)]
     if parts.sum() > 0:
         shares = (100 * parts / parts.sum()).sort_values(ascending=False)
         told = [f"{share:.0f} % from {SOURCES[str(source)]}" for source, share in shares.items()]
         yield f"The uncertainty (variance) comes {', '.join(told)}."
-
-
-def _best_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on the best of more than two deployments, and those that cannot be distinguished from it."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
         tied = f"; the log cannot tell it from {', '.join(others)}" if others else ""

@@ -13,9 +13,8 @@ the week left out: the model gives the mean response of each atom at each hour o
 log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The mean of
 the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard deviation s of
 the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio, "Inference for the
-Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure: rates by hour are shrunk
-towards those of the whole day (`emsopt.calls.profile.shrinkage`), and the value of the deployment without moves is too
-favourable as well.
+Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure, as the rates by hour are
+shrunk towards those of the whole day, and the value of the deployment without moves is too favourable as well.
 """
 
 from __future__ import annotations
@@ -24,23 +23,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .._running.loop import bar
+from ..calls import HeldOut
 from ..city.city import City, check_city
+from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Rng
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
 from . import _plan_search
 from .comparison import LEVEL, Interval, check_hypercube
-
-if TYPE_CHECKING:
-    from ..calls import HeldOut
-    from ..city.deployment_space import DeploymentSpace
-    from ..errors._types import FloatArray, IntArray, Progress, Rng
 
 PER_MOVE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
 NEGLIGIBLE_GAIN = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
@@ -53,11 +50,9 @@ class HeldOutGain:
     Attributes
     ----------
     gains, calls, moves : ndarray, shape (W,)
-        For each week held out: gain per call (min, or the unit of another metric), number of calls, and moves per day.
-    calls_per_day : float
-        Mean number of calls per day of the whole log.
-    mean, low, high : float
-        Gain per call: mean over all calls, and its 90 % interval.
+        For each week: gain per call (min, or the unit of another metric), number of calls, and moves per day.
+    calls_per_day, mean, low, high : float
+        Mean number of calls per day of the log, and mean gain per call with its 90 % interval.
     per_move : Interval
         Gain over the calls of a day per move of the day, with its interval: what a move may cost at most, in
         call-minutes, late calls, or the sum of another metric over the calls. NaN if no plan moves a unit.
@@ -133,14 +128,13 @@ class Plan:
     fixed_sites : ndarray of int, shape (p,)
         Best deployment found that is the same at all hours.
     fixed_value, free_value : float
-        Means over all calls with ``fixed_sites``, and with the best deployment found for each hour, without a limit on
-        the moves.
+        Values with ``fixed_sites``, and with the best deployment found for each hour without a limit on the moves.
     message : str
         How many deployments were evaluated, and what is proven.
     objectives : tuple of Objective
         The objective of each hour.
     held_out : HeldOutGain or None
-        Gain in weeks held out; None before `emsopt.planning.judge_plan`.
+        Gain in weeks held out; None before `judge_plan`.
     """
 
     labels: tuple[object, ...]
@@ -327,16 +321,11 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     Parameters
     ----------
     plan : Plan
-        Made by `hourly_plan` for the 24 hours of the day.
+        Made by `hourly_plan` for the 24 hours of the day. It is returned with its `HeldOutGain` in ``held_out``.
     weeks : sequence of HeldOut
         From `emsopt.calls.held_out_weeks`, with the cells or areas of the plan. Raise if their hours and atoms differ.
     rng, progress
         As for `hourly_plan`; progress is in weeks.
-
-    Returns
-    -------
-    Plan
-        The same plan with its `HeldOutGain` in ``held_out``.
 
     Examples
     --------

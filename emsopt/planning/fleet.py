@@ -1,8 +1,4 @@
-"""The number of units that the load needs, and the gain of each further unit.
-
-All fleet sizes are evaluated by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be
-compared.
-"""
+"""The number of units that the load needs, and the gain of each further unit."""
 
 from __future__ import annotations
 
@@ -10,26 +6,24 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from ..calls.calibration import Fit
+from ..calls.drawn_cities import DrawnCities
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import AccuracyWarning, InputError, _validate
+from ..errors._types import FloatArray, IntArray, Rng, Sites
 from ..evaluators.by_name import evaluate
 from ..evaluators.enumeration import enumerate_objective
+from ..evaluators.evaluation import Evaluation
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
 from .comparison import LEAST_DRAWS, TAIL, check_hypercube, city_distribution
-
-if TYPE_CHECKING:
-    from ..calls.drawn_cities import DrawnCities
-    from ..errors._types import FloatArray, IntArray, Rng, Sites
-    from ..evaluators.evaluation import Evaluation
 
 MOST_ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
 DEFAULT_SIZES = 6  # number of fleet sizes
@@ -68,10 +62,8 @@ class FleetCurve:
         Metric of each fleet; smaller is better.
     metric : str, tuple or mapping
         What was minimised.
-    evaluations : tuple of Evaluation
-        Full evaluation of each fleet.
-    found : tuple of str
-        How each deployment was found, such as "proven by enumeration".
+    evaluations, found : tuple
+        Evaluation of each fleet, and how its deployment was found, such as "proven by enumeration".
     draws : ndarray, shape (draws, K), or None
         Metric of each fleet in cities drawn from the uncertainty of a fit; None for a `City`.
     """
@@ -158,14 +150,12 @@ def fleet_curve(
         size are enumerated instead; only then is the best one proven.
     evaluator : {"exact", "approximate"}, optional
         The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
-    metric : str, tuple or mapping
-        What is minimised, as for `Objective`.
     draws : int
         Number of cities drawn from a fit, at least 100.
     rng : int or Generator, optional
         Random seed of the searches and the draws. Default: 0, so that curves can be repeated.
-    **options
-        For a fit: as for `Fit.city`, such as ``cell_km``.
+    metric, **options
+        As for `Objective`, and for a fit as for `Fit.city`, such as ``cell_km``.
 
     Examples
     --------

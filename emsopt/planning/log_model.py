@@ -9,35 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
+from ..calls import Checks, Demand, Fit, aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
 from ..calls.calibration import describe_missing_units, name_stations
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.dispatch import Dispatch, dispatch_of
-from ..calls.log import CallLog
+from ..calls.log import CallLog, Source
 from ..calls.profile import week_mask
 from ..calls.recorded import recorded_responses
+from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import Argument, ContradictionError, InputError, Message, _validate
+from ..errors._types import FloatArray, IntArray
 from ..evaluators import evaluate, p_median
 from ..evaluators.by_name import check_evaluator
 from ..evaluators.objective import Objective
 from .fleet import units_needed
 from .settings import SPEED_KMH, TURNOUT_MIN, Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..calls import Checks, Demand, Fit
-    from ..calls.log import Source
-    from ..city.city import City
-    from ..errors._types import FloatArray, IntArray
 
 TIME_SETTINGS = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
@@ -57,16 +52,14 @@ class Model:
 
     Attributes
     ----------
-    settings : Settings
+    settings, stations, demand, city
+        Settings of the analysis, table of stations, calls per atom, and the city itself.
     log : CallLog
         All calls within reach.
-    stations : DataFrame
     checks : Checks
         What looks wrong in the data, with rows of the file.
     fit : Fit or None
         What was calibrated from the log; None if times are given or assumed.
-    demand : Demand
-    city : City
     dispatch : Dispatch
         Which station is sent first.
     making : mapping
@@ -159,21 +152,21 @@ class Model:
             return _validate.whole_number(s.units, "units"), "as given"
         if self.today is not None:
             return len(self.today), "as many as today"
-        least = units_needed(city)
-        most = max(least, len(s.pinned)) if s.colocate else city.n_sites - len(set(s.closed))
-        least = min(max(least, len(s.pinned)), most)
+        places = city.n_sites - len(set(s.closed))
+        least = max(units_needed(city), len(s.pinned))
+        least = least if s.colocate else min(least, places)
         if self.recorded is None:
             load = f"{city.total_rate * city.mean_service_time / 60:.2f} at once"
             return least, f"the fewest that lose at most 1 % of the calls ({load}) and are busy at most 30 %"
         minutes = float(recorded_responses(self.recorded)[0].mean())
-        low, high = least, city.n_sites - len(set(s.closed)) + 1
+        low, high = least, places + 1
         while low < high:  # the mean response falls with the fleet; the last one stands for none
             middle = (low + high - 1) // 2
             space = DeploymentSpace(city, middle, pinned=list(s.pinned), closed=list(s.closed))
             found = evaluate(city, p_median(city, space).sites, check_evaluator(None, middle), capacity=s.capacity)
             low, high = (low, middle) if found.mean_response <= minutes else (middle + 1, high)
         reached = f"the recorded mean response of {minutes:.2f} min"
-        if low > city.n_sites - len(set(s.closed)):
+        if low > places:
             return low - 1, f"one at each station, which does not reach {reached}"
         return low, f"the fewest with about {reached}, at different stations"
 

@@ -8,8 +8,8 @@ The file is a zip archive of plain files, and nothing in it is ever executed:
 ``by_hour.csv``      optional: calls per hour of each atom at each hour of the day
 ===================  ===========================================================================================
 
-A project holds counts by atom, not the log that a city was made from. But a cell and an hour with one call in the whole
-log show where and at what hour that call came.
+A project holds counts by atom, not the log. But a cell and an hour with one call in the whole log show where and at
+what hour that call came.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,7 @@ from .._files.version import __version__
 from ..city import tables
 from ..city.city import City, check_city
 from ..errors import InputError, _validate
-
-if TYPE_CHECKING:
-    from ..errors._types import FloatArray, PathLike
+from ..errors._types import FloatArray, PathLike
 
 FORMAT = 1
 ABOUT_FILE, BY_HOUR_FILE, CITY_FOLDER = "project.json", "by_hour.csv", "city/"
@@ -54,7 +52,6 @@ class Result:
     sentences, details : tuple of str
         What was found; printed reports leave out the ``details``.
     table : DataFrame or None
-        Texts and numbers; rows and columns have names.
     """
 
     kind: str
@@ -76,7 +73,6 @@ class Project:
     scenarios : sequence of mapping
         Rows of the dashboard's table of scenarios: texts and numbers by column.
     results : sequence of Result
-        Calibration, tests and comparisons.
     about : mapping
         How the city was made: texts and numbers by name, such as ``speed_kmh``.
     by_hour : ndarray, shape (24, M), optional
@@ -108,10 +104,7 @@ class Project:
             vars(self)["by_hour"] = _validate.real_array(self.by_hour, "by_hour", shape, unit="calls/h", low=0)
 
     def to_bytes(self) -> bytes:
-        """Return the content of the project's file.
-
-        Raise if settings, scenarios or results hold anything but texts, finite numbers, lists and mappings.
-        """
+        """Return the content of the project's file; raise unless all is texts, finite numbers, lists and mappings."""
         content = {"emsopt_project": FORMAT, "version": self.version, "settings": self.settings, "about": self.about}
         content |= {"scenarios": list(self.scenarios), "results": [_as_json(result) for result in self.results]}
         try:
@@ -129,10 +122,7 @@ class Project:
         return packed.getvalue()
 
     def save(self, path: PathLike) -> Path:
-        """Write the project to one file and return its path; raise if that is not possible.
-
-        An existing file is replaced, or left unchanged if it cannot be written.
-        """
+        """Write the project to a file and return its path; if that fails, raise and keep an existing file."""
         return atomic.write_file(path, self.to_bytes())
 
     @classmethod

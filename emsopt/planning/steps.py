@@ -1,46 +1,36 @@
 """The steps from a log to advice, which `emsopt.planning.advise` takes in turn and the dashboard one by one.
 
-=====================  ===============================================================================================
-`build`                check the data, calibrate or assume times, count calls, find today's deployment and the fleet
-`back_test_model`      calibrate with the first days of the log and predict the last ones
-`search`               find the best deployment
-`narrow_cells`               narrow the cells until the gain over today no longer depends on them
-`compare_deployments`  find the interval of the gain, in cities drawn from the uncertainty of the log
-`plan_day`             find a deployment for each hour of the day, and judge it on days held out
-=====================  ===============================================================================================
+The first is `build`, which makes the city. Then come `back_test_model`, `search`, `narrow_cells`, `compare_deployments`
+and, if the user wants it, `plan_day`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from ..calls import held_out_weeks
+from ..calls import BackTest, CallLog, Fit, held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
 from ..calls.recorded import measures, recorded_responses, rounded_measures
 from ..calls.uses import TITLES
+from ..city.city import City
+from ..city.deployment_space import DeploymentSpace
 from ..errors import ContradictionError, InputError, Message, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Sites
 from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
-from ..evaluators.metrics import NEGLIGIBLE, metric_function
+from ..evaluators.evaluation import Evaluation
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
+from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
 from .day_plan import Plan, hourly_plan, judge_plan
 from .log_model import Model
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from ..calls import BackTest, CallLog, Fit
-    from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
-    from ..errors._types import FloatArray, IntArray, Progress, Sites
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-    from ..evaluators.objective import Objective
 
 LEAST_DAYS, HELD_OUT_SHARE = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
 DRAWS = 400  # cities, drawn for the interval of a gain
@@ -60,9 +50,6 @@ def stop_if_wrong(model: Model) -> None:
         parts = [part for found in wrong for part in ("\n  ", found.what, ": ", *Message.of(found.text).parts)]
         what = f"something is wrong in the data: {'; '.join(found.what for found in wrong)}. "
         raise InputError(Message(what, "Correct the files, or go on by `accept_findings`.", *parts))
-
-
-# -- trust --------------------------------------------------------------------------------------------------------
 
 
 def count_held_out_days(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
@@ -131,8 +118,8 @@ def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, unit
 def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
     """Return measures of recorded responses and of each deployment's modelled ones, which are rounded like the log's.
 
-    Rows: ``mean_response_min``, ``percentile_90_min``, ``late_over_8_min`` (named by the threshold, in min). Columns:
-    ``recorded`` and the names of the deployments. Without recorded responses that is NaN, and nothing is rounded.
+    Rows: ``mean_response_min``, ``percentile_90_min``, ``late_over_8_min`` (named by the threshold, min). Columns:
+    ``recorded`` and the deployments. Without recorded responses that is NaN, and nothing is rounded.
     """
     if model.recorded is None:
         table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
@@ -164,9 +151,6 @@ def zone_table(city: City, today: Evaluation, other: Evaluation, hours: float, *
 def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
     """Return the rows of `zone_table` that wait longer by over 1 % of today's mean response, the largest rise first."""
     return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
-
-
-# -- search -------------------------------------------------------------------------------------------------------
 
 
 def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
@@ -223,9 +207,6 @@ def evaluator_of(model: Model, largest: int) -> str:
     if given is not None and largest > max(EXACT_UP_TO, model.fleet[0]):
         given = None
     return check_evaluator(given, largest)
-
-
-# -- comparison and plan --------------------------------------------------------------------------------------------
 
 
 def compare_deployments(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pandas as pd
 
@@ -11,17 +11,14 @@ from .._running.loop import bar
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, IntArray, Progress, Sites
 from ..evaluators.by_name import evaluate
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN, Evaluation
 from ..evaluators.median import p_median
+from ..evaluators.metrics import Metric
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import affordable, best_deployment, local_search
-
-if TYPE_CHECKING:
-    from ..errors._types import ArrayLike, IntArray, Progress, Sites
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-    from ..optimizers.result import Run
+from ..optimizers.result import Run
 
 
 def sweep(

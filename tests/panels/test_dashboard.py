@@ -10,15 +10,12 @@ import tempfile
 import numpy as np
 import pandas as pd
 import pytest
+from ipywidgets.widgets import widget
 from shown import cells
 
 import emsopt as eo
 from emsopt import DeploymentSpace
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from ipywidgets.widgets import widget
-
 from emsopt.panels import _uploads, _widgets
 from emsopt.planning.settings import OPTIONS
 

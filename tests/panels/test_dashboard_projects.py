@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refused
-
-import emsopt as eo
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
+from refusals import refused
 from test_dashboard import links, upload
 
+import emsopt as eo
+from emsopt import panels
 from emsopt.panels import _dashboard, _report
 from emsopt.panels._tabs import Workbench
 from emsopt.planning import steps

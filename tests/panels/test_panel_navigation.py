@@ -5,10 +5,8 @@ from shown import words
 
 import emsopt as eo
 from emsopt import bandits
-from emsopt.roads import grid_roads
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels.navigation import AGENT_TITLES
+from emsopt.roads import grid_roads
 
 ROUTE = ("r0c0-r0c1", "r3c2-r3c3")
 

@@ -7,8 +7,6 @@ from shown import cells, words
 
 import emsopt as eo
 from emsopt.optimizers import METHODS, GPpM
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels.optimizer import (
     HISTORY_COLUMNS,
     Trace,

@@ -8,17 +8,15 @@ import datetime
 import os
 import re
 
+import ipywidgets as widgets
 import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt import panels
 from emsopt.maps.live import LiveMap
-from emsopt.roads import grid_roads
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-import ipywidgets as widgets
-
 from emsopt.panels._uploads import FileChooser
+from emsopt.roads import grid_roads
 
 SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)

@@ -10,8 +10,6 @@ import emsopt as eo
 from emsopt.calls.recorded import recorded_responses
 from emsopt.commands.own_city import with_option_names
 from emsopt.errors import InputError
-
-pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels._uploads import CHECKBOXES, CONTROL_NAMES, city_from_uploads, with_control_names
 from emsopt.planning.settings import OPTIONS
 

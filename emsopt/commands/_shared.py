@@ -6,24 +6,18 @@ import os
 import sys
 import textwrap
 import time
+from argparse import ArgumentParser
+from collections.abc import Iterable
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from .._files.atomic import make_folder, write_file
-from ..city.city import HOURS_A_YEAR
+from ..city.city import HOURS_A_YEAR, City
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from ..city.city import City
-    from ..errors._types import Progress
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-
+from ..errors._types import Progress
+from ..evaluators.evaluation import LATE_MIN, Evaluation
+from ..evaluators.metrics import Metric
 
 # All files that the commands write (earlier versions: back_test.html). Those of an earlier run would mislead.
 RESULT_FILES = ("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv",
@@ -61,16 +55,16 @@ def write_results(out: Path, files: Iterable[Path], start: float) -> None:
         if written:
             for stale in {out / name for name in RESULT_FILES} - set(written):
                 stale.unlink(missing_ok=True)
-            names = wrap(", ".join(path.name for path in written))
+            names = wrap_text(", ".join(path.name for path in written))
             print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:\n{names}")
 
 
-def wrap(text: str) -> str:
+def wrap_text(text: str) -> str:
     """Wrap a sentence at 118 characters; return a text of several lines, such as a table, unchanged."""
     return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
-def progress(task: str) -> Progress:
+def progress_option(task: str) -> Progress:
     """Return the ``progress`` option of a task: True for a bar in a terminal, else a function that prints to stderr."""
     if sys.stderr.isatty():
         return True

@@ -8,8 +8,9 @@ import asyncio
 import os
 import subprocess
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import MissingDependencyError
 from ..errors._validate import existing_file, whole_number
@@ -23,9 +24,6 @@ try:
     from traitlets import Integer
 except ImportError as error:
     raise MissingDependencyError("the dashboard needs Voila: pip install 'emsopt[notebooks]'.") from error
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 DESCRIPTION = (
     "Serve the dashboard, which needs no code. It opens in the browser; Ctrl-C ends it. PROJECT is opened, not "
@@ -80,16 +78,17 @@ class VisitorKernelManager(AsyncMappingKernelManager):
         """Start a process for a page, or refuse it with status 503 if too many pages are open."""
         request = CallContext.get(CallContext.JUPYTER_HANDLER)
         async with self._one_at_a_time:  # twenty pages asked for at once are counted, too
-            await self._end(n for n, earlier in self._requests.items() if self._is_closed_page(request, n, earlier))
+            closed = [n for n, earlier in self._requests.items() if self._is_closed_page(request, n, earlier)]
+            await self._shut_down(closed)
             if len(self) >= self.most:
-                await self._end(name for name in self._opened if not self._kernel_connections.get(name))
+                await self._shut_down(name for name in self._opened if not self._kernel_connections.get(name))
             if len(self) >= self.most:
                 raise HTTPError(503, reason=f"{self.most} pages are open. Close one, or serve more with --visitors.")
             started = await super().start_kernel(**options)
             self._requests[started] = request
             return started
 
-    async def _end(self, names: Iterable[str]) -> None:
+    async def _shut_down(self, names: Iterable[str]) -> None:
         """End the processes with the ids ``names``, if they still run."""
         for name in list(names):
             if name in self:

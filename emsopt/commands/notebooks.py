@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .._files.atomic import make_folder, write_file
 from ..errors import DataUnavailableError, InputError
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 DESCRIPTION = "Copy the notebooks to a folder. Open them there by: jupyter lab 00_start_here.ipynb"
 

@@ -105,13 +105,13 @@ def with_option_names(text: object) -> str:
 def run(options: Namespace) -> None:
     """Run the command; name its options, not Python arguments, in the messages of errors."""
     try:
-        _run(options)
+        _run_analysis(options)
     except EmsoptError as error:
         error.args = (with_option_names(error), *error.args[1:])
         raise
 
 
-def _run(options: Namespace) -> None:
+def _run_analysis(options: Namespace) -> None:
     """Read the files, print advice and write results; messages of errors name Python arguments."""
     if options.templates is not None:
         for file in write_templates(options.templates):
@@ -125,11 +125,12 @@ def _run(options: Namespace) -> None:
         if options.hours is not None:
             raise InputError("`moves` plans all hours of the day. Leave out `hours`.")
     inputs = [*options.files, *(getattr(options, name) for name in ("areas", "travel_times", "roads", "homes"))]
-    settings = _settings(options)
+    settings = _make_settings(options)
     calls, stations = _read_log(options)
-    advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
+    progress = _shared.progress_option("starts of the search, then cities drawn")
+    advice = advise(calls, stations, settings, progress=progress)
     out = _shared.results_folder(options.out, inputs)
-    lines = [_shared.wrap(with_option_names(line)) for line in advice.sentences]
+    lines = [_shared.wrap_text(with_option_names(line)) for line in advice.sentences]
     last = ["Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
     lines += map(with_option_names, ("", *(advice.details if options.details else last)))
     print("\n".join(lines), flush=True)
@@ -149,7 +150,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
-        advice = advice.with_day(moves, progress=_shared.progress("plan of the day"))
+        advice = advice.with_day(moves, progress=_shared.progress_option("plan of the day"))
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")
@@ -182,7 +183,7 @@ def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "worse", advice.worse_zones.reset_index()
 
 
-def _settings(options: Namespace) -> Settings:
+def _make_settings(options: Namespace) -> Settings:
     """Return the settings of the analysis that the options of the command specify."""
     minutes, where = options.travel_times, options.roads
     if minutes is not None and options.speed_kmh is None and where is None:
@@ -190,7 +191,7 @@ def _settings(options: Namespace) -> Settings:
     positive_number(options.threshold, "threshold", "min")
     check_replaceable(path(options.out, "--out") / "city", tables.CITY, tables.FILES)
     given = {name: option.read(vars(options)[name], name) for name, option in OPTIONS.items() if vars(options)[name]}
-    given["today"] = _read_today(options.today)
+    given["today"] = _read_todays_stations(options.today)
     given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"
     given["travel_times"] = minutes
     given["homes"] = None if options.homes is None else _read_homes(options.homes)
@@ -257,7 +258,7 @@ def _read_homes(name: str) -> dict[str, str]:
     return {str(unit).strip(): str(station).strip() for unit, station in pairs}
 
 
-def _read_today(names: list[str] | None) -> list[str] | None:
+def _read_todays_stations(names: list[str] | None) -> list[str] | None:
     """Return the station of each of today's units: as given, or from a file with a column ``station``."""
     if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
         return names

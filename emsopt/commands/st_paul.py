@@ -46,7 +46,7 @@ def run(options: Namespace) -> None:
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
     positive_number(options.threshold, "threshold", "min")
-    describe(city, units)
+    print_city(city, units)
     space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
     metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
     objective = Objective(city, space, options.evaluator, metric, capacity=options.capacity)
@@ -55,7 +55,7 @@ def run(options: Namespace) -> None:
     _shared.write_results(out, _write_tables(options, objective, found, out), start)
 
 
-def describe(city: City, units: int) -> None:
+def print_city(city: City, units: int) -> None:
     """Print the city's size, load, mean times (min) and notes, and a warning if these times are impossible."""
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
@@ -81,7 +81,7 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    best, sites, how = search(objective, progress=_shared.progress("search, starts"))
+    best, sites, how = search(objective, progress=_shared.progress_option("search, starts"))
     idle = space.units - int((space.capacities > 0).sum())
     deployments = {best: sites}
     if idle <= 0:
@@ -113,14 +113,14 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     other = queue or options.colocate or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not other
     settled = [load for load in loads.index if load < 1 or not queue]
-    progress = _shared.progress("loads")
+    progress = _shared.progress_option("loads")
     by_load = load_sweep(space.city, space, settled, metric=metric, capacity=capacity, progress=progress)
     label = metric_label(metric)
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
     _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
     yield write_file(out / "by_load.csv", table_text(by_load, index=True))
     if paper:
-        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_shared.progress("service rates"))
+        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_shared.progress_option("service rates"))
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         _print_table(title, by_rate, (rates, "first version, Table 3"))
         yield write_file(out / "by_service_rate.csv", table_text(by_rate, index=True))

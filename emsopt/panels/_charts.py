@@ -19,7 +19,7 @@ from ..maps import _colours
 from ..maps.deployments import place_name
 from ..planning.advice import tally
 from ..planning.project import Result
-from ._widgets import bar_cell, paragraphs, picture, table
+from ._widgets import bar_cell, paragraphs, table, titled_image
 
 SIMULATED_CALLS = 50_000  # calls per simulation
 MOST_LISTED = 100  # atoms
@@ -27,12 +27,12 @@ MODEL_TITLES = {name: f"{name} hypercube" for name in ("exact", "approximate")}
 MODEL_TITLES["simulation"] = f"simulation of {SIMULATED_CALLS:,} calls"
 
 
-def has_map(city: City) -> bool:
+def has_coordinates(city: City) -> bool:
     """Return whether a city has coordinates."""
     return city.atom_locations is not None and city.site_locations is not None
 
 
-def join_values(facts: Mapping[str, Any]) -> str:
+def facts_line(facts: Mapping[str, Any]) -> str:
     """Return names and values as a line of text such as "load factor 1; colocation no", without empty values."""
     words = {True: "yes", False: "no"}
     texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
@@ -180,7 +180,7 @@ def response_picture(evaluations: dict[str, Evaluation], threshold: float) -> st
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
     alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
     draw = partial(plots.response_histogram, evaluations, threshold=threshold)
-    return picture(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
+    return titled_image(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
 
 
 def alternatives_table(

@@ -20,9 +20,9 @@ from ..errors import EmsoptError, InputError
 from ..errors._types import PathLike
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
-from ._charts import has_map
+from ._charts import has_coordinates
 from ._panel import Panel
-from ._report import report
+from ._report import report_html
 from ._tabs import Workbench
 from ._uploads import (
     CityForm,
@@ -36,7 +36,7 @@ from ._uploads import (
     with_control_names,
 )
 from ._widgets import (
-    Success,
+    SuccessText,
     add_class,
     button,
     control,
@@ -181,7 +181,7 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
-        self.form = CityForm(self._read, self._read_again)
+        self.form = CityForm(self._read_files, self._read_again)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
         opening = FileChooser(description="Open", tooltip="Open a project that was saved", accept=".zip")
@@ -236,10 +236,10 @@ class _Dashboard(Panel):
         """Show the chosen city; return a text for the message line."""
         if self.quiet:
             return ""
-        chosen, sites = self.at.city, self.at.sites_count
+        chosen, sites = self.values.city, self.values.sites_count
         self._show_group(chosen)
         if chosen == UPLOAD:
-            return Success("Choose files, then press Read files. Until then the previous city stays.")
+            return SuccessText("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == OPENED_PROJECT:
             opened = OpenedCity.of(self.project)
         elif chosen == ST_PAUL:
@@ -248,8 +248,8 @@ class _Dashboard(Panel):
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
             opened = city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
-            about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
-            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
+            about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.values.seed}
+            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.values.seed), sites // 2, about=about)
         self._show(opened)
         return ""
 
@@ -260,9 +260,9 @@ class _Dashboard(Panel):
         self.form.layout.display = "" if chosen == UPLOAD else "none"
         self.group.layout.display = "" if chosen in (GRID, UPLOAD) else "none"
 
-    def _read(self) -> str:
+    def _read_files(self) -> str:
         """Show the city of the files that were just uploaded; return a text for the message line."""
-        self.uploads = self.at.files
+        self.uploads = self.values.files
         self.controls["files"].value = ()  # files that never arrive must not be taken for those chosen before
         return self._read_again()
 
@@ -275,9 +275,8 @@ class _Dashboard(Panel):
         head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {files_text(self.uploads)}."
         said = " ".join([head, *map(with_control_names, opened.sentences)])
         wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
-        return (
-            f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Success(said)
-        )
+        told = f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust."
+        return told if wrong else SuccessText(said)
 
     def _show(self, opened: OpenedCity, path: Path | None = None) -> None:
         """Show a city in a new workbench, and save it to ``path`` from now on; None for downloads."""
@@ -290,7 +289,7 @@ class _Dashboard(Panel):
             self.bench.outputs[name].observe(lambda _: self.show(links="", project=""), "value")
         self.place.children = [self.bench]
         for bench in before:
-            bench.end()
+            bench.close_all()
         # Each workbench has a message line of its own, here called ``answer``.
         answer = {"message": self.message, "answer": self.bench.message, "wait": self.bench.job.wait}
         self.refs |= self.bench.refs | answer
@@ -299,7 +298,7 @@ class _Dashboard(Panel):
     def _reopen(self) -> None:
         """Show the same city with the same settings in a new workbench."""
         bench, opened = self.bench, self.bench.opened
-        state = bench.state() | {"colocation": bench.at.colocation}
+        state = bench.state() | {"colocation": bench.values.colocation}
         most = bench.city.n_sites
         if not state["colocation"]:
             state["units"] = min(state["units"], most)
@@ -323,7 +322,7 @@ class _Dashboard(Panel):
 
     def _open(self) -> str:
         """Open the project that was uploaded; return a text for the message line."""
-        uploads = self.at.open
+        uploads = self.values.open
         if not uploads:
             return ""
         self.controls["open"].value = ()
@@ -332,12 +331,12 @@ class _Dashboard(Panel):
         name = base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
-        return Success(f"Opened {name}, saved by emsopt {project.version}.")
+        return SuccessText(f"Opened {name}, saved by emsopt {project.version}.")
 
     def _save(self) -> str:
         """Save the project to the file from which its city was opened, or else download it; return a message."""
         bench, opened = self.bench, self.bench.opened
-        settings = bench.state() | {"label": self.at.label}
+        settings = bench.state() | {"label": self.values.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
         name = "".join(c if c.isalnum() else "_" for c in bench.city.name)[:40] or "city"
         file = f"{name}.emsopt.zip", project.to_bytes(), "It holds no single calls.", "application/zip"
@@ -345,20 +344,20 @@ class _Dashboard(Panel):
             return self._download(*file)
         self.show(project=download_link(file[0], file[-1], file[1]))
         project.save(self.path)
-        return Success(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
+        return SuccessText(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
         """Download the printable report of the city shown; return a message."""
-        return self._download("report.html", report(self.bench).encode(), "Open it in a browser to print.")
+        return self._download("report.html", report_html(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
         """Download a page (`live_sheet`) with the user's deployment and the baseline; return a message."""
         bench = self.bench
-        if not has_map(bench.city):
+        if not has_coordinates(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
-        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
-        sheet = live_sheet(bench.loaded, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
+        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.baseline_of(evaluations), "yours"))}
+        sheet = live_sheet(bench.loaded_city, named, threshold=bench.values.threshold, capacity=bench.values.capacity)
         return self._download(
             "sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network."
         )
@@ -367,12 +366,12 @@ class _Dashboard(Panel):
         """Download a file and show a link to it; return a message that ends with ``hint``."""
         self.show(project=download_link(name, kind, content))
         self.browser.download(name, kind, content)
-        return Success(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
+        return SuccessText(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     def _add(self) -> None:
         """Add the current deployments to the table as one scenario."""
         number = 1 + len({row["number"] for row in self.rows})
-        name = self.at.label.strip()[:100] or f"scenario {number}"
+        name = self.values.label.strip()[:100] or f"scenario {number}"
         self.rows += [{"number": number, "scenario": name, **row} for row in self.bench.scenarios()]
         self._show_rows()
 
@@ -394,12 +393,12 @@ class _Dashboard(Panel):
         """Make links that save the table, if it has rows, and map and picture, if the city has coordinates."""
         bench = self.bench
         evaluations, links = bench.compute(), []
-        made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
-        city = bench.loaded.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
+        made = "; ".join(f"{name} {value}" for name, value in bench.provenance().items())
+        city = bench.loaded_city.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
             links.append(download_link("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
-        if has_map(city):
+        if has_coordinates(city):
             page = deployment_map(city, evaluations, hours_a_year=bench.hours_a_year)
             links.append(download_link("map.html", "text/html", page.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)

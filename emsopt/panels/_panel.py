@@ -1,8 +1,4 @@
-"""The base classes of the panels: a table of controls, outputs for the results, and a message line.
-
-`Panel` is the base of all; `SteppedPanel` runs a method step by step; `CityPanel` and `OwnPanel` are about the
-deployments of a city.
-"""
+"""The base classes of the panels: `Panel`, with controls, outputs for the results and a message line, and its kinds."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ from ..evaluators.by_name import EXACT_UP_TO
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, deployment_map
 from ..maps.live import LiveMap
-from ._charts import MODEL_TITLES, has_map
+from ._charts import MODEL_TITLES, has_coordinates
 from ._widgets import Message, SiteInputs, button, control, message_callback, paragraphs, seed_input
 
 ROW_LAYOUT = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
@@ -61,7 +57,7 @@ class Panel(widgets.VBox):
             self.connect(widget)
 
     @property
-    def at(self) -> SimpleNamespace:
+    def values(self) -> SimpleNamespace:
         """The values of the inputs, by name."""
         return SimpleNamespace(**{name: w.value for name, w in self.controls.items() if hasattr(w, "value")})
 
@@ -119,7 +115,7 @@ class Panel(widgets.VBox):
         for name, widget in self.controls.items():
             widget.disabled = name in names
 
-    def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
+    def arrange_widgets(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
         """Place widgets in columns below a title; columns stand below each other where the page is narrow.
 
         ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, vertical
@@ -154,7 +150,7 @@ class SteppedPanel(Panel):
         super().__init__(controls, outputs, view)
         self.end_message = end_message
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Forget all evaluations and start again."""
 
     def step(self) -> None:
@@ -169,7 +165,7 @@ class SteppedPanel(Panel):
 
     def restart(self) -> str | None:
         """Forget all evaluations, start again and show the result; return the text for the message line, or None."""
-        self.begin()
+        self.reset()
         return self.refresh()
 
     def advance(self, steps: int) -> str:
@@ -183,8 +179,6 @@ class SteppedPanel(Panel):
             self.refresh()
         return self.end_message if self.is_finished() else ""
 
-
-# -- about a city -------------------------------------------------------------------------------------------------
 
 OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 
@@ -248,7 +242,7 @@ class MapView(LiveMap):
         """Show evaluations by name, of the panel's city or of that city under another load."""
         if isinstance(self.page, DeploymentMap):
             self.draw(self.page.updated(evaluations, city))
-        elif has_map(city):
+        elif has_coordinates(city):
             self.draw(deployment_map(city, evaluations, **self.options))
         else:
             self.layout.visibility = "visible"
@@ -267,22 +261,22 @@ class CityPanel(Panel):
 
     @property
     def chosen_city(self) -> City:
-        """The city with the chosen demand."""
-        return with_demand(self.city, getattr(self.at, "demand", ""))
+        """The city of the panel; if this is St. Paul, with the demand that the user chose."""
+        return with_demand(self.city, getattr(self.values, "demand", ""))
 
     @property
     def metric(self) -> str | tuple[str, float]:
         """The metric to minimise, as for `Objective`: mean response (min), or late responses from a threshold (min)."""
-        return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
+        return ("late", self.values.threshold) if self.values.objective == "late" else "mean_response"
 
     def evaluator(self, units: int) -> tuple[str, str]:
         """Return the model for ``units`` units, and a message if the approximate one has to replace the exact one."""
-        if self.at.evaluator == "exact" and units > EXACT_UP_TO:
+        if self.values.evaluator == "exact" and units > EXACT_UP_TO:
             return "approximate", f"The approximate model evaluates fleets of more than {EXACT_UP_TO} units."
-        return self.at.evaluator, ""
+        return self.values.evaluator, ""
 
 
-class OwnPanel(CityPanel):
+class OwnDeploymentPanel(CityPanel):
     """A panel that compares the user's own deployment with known ones, such as the optimum.
 
     The user places units by inputs, one per site, which hold up to ``room`` units, or by clicking on the map. The
@@ -314,6 +308,6 @@ class OwnPanel(CityPanel):
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
         """Return the deployments to compare, by name; raise if the user has placed no unit."""
-        if not self.sites.chosen:
+        if not self.sites.deployment:
             raise InputError("no site is ticked: tick at least one.")
-        return {"yours": self.sites.chosen, **self.known_deployments()}
+        return {"yours": self.sites.deployment, **self.known_deployments()}

@@ -32,11 +32,11 @@ div[role=group] { overflow: visible !important; max-height: none !important; }
 """
 
 
-def report(bench: Workbench) -> str:
+def report_html(bench: Workbench) -> str:
     """Return a report on the deployments that ``bench`` shows as one self-contained HTML page for one printed sheet."""
-    answer, at = bench.compute(), bench.at
-    city, base = bench.loaded, bench.base(answer)
-    best, how, best_name = bench.best()
+    answer, at = bench.compute(), bench.values
+    city, base = bench.loaded_city, bench.baseline_of(answer)
+    best, how, best_name = bench.best_known()
     taken = best is not None and sorted(best) == sorted(answer["yours"].sites.tolist())
     shown = dict.fromkeys((base, "yours", *([] if taken else [best_name])))
     titles = {"yours": "proposed"}
@@ -48,7 +48,7 @@ def report(bench: Workbench) -> str:
         f"<p>{escape(_comparison_sentences(named, base, at.threshold))}{_better_sentence(named, best_name)}</p>",
         *map(paragraphs, filter(None, [bench.trust.caution(len(answer["yours"].sites))])),
     ]
-    if _charts.has_map(city):
+    if _charts.has_coordinates(city):
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
         parts.append(image(lambda figure: plots.deployments(plain, pair, figure), f"Map of {' and '.join(pair)}", 120))
     caption = f"{city.total_rate:.3g} calls per hour."
@@ -57,13 +57,13 @@ def report(bench: Workbench) -> str:
         figures += paragraphs("How sure these gains are was not examined.")
     if best is not None:
         figures += paragraphs(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
-    longer = bench.longer_waits(named[base], named.get("proposed", named[base]))
+    longer = bench.longer_wait_sentence(named[base], named.get("proposed", named[base]))
     places = "<h2>Where the units stand</h2>" + paragraphs(*_place_sentences(named, base), *filter(None, [longer]))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     parts += ["<h2>What was assumed</h2>", paragraphs(city.notes or "No notes on the data.")]
-    parts += [f"<p class='small'>Made with: {escape(_charts.join_values(bench.made_with()))}.</p>"]
+    parts += [f"<p class='small'>Made with: {escape(_charts.facts_line(bench.provenance()))}.</p>"]
     return document(city.name, STYLE, "".join(parts))
 
 

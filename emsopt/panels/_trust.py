@@ -20,9 +20,9 @@ from ..planning import Model, Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import format_signed
-from ._deployments import BEST, Deployments
+from ._deployments import BEST_NAMES, Deployments
 from ._uploads import with_control_names
-from ._widgets import BackgroundJob, Message, Success, download_link, paragraphs
+from ._widgets import BackgroundJob, Message, SuccessText, download_link, paragraphs
 
 NO_LOG_MESSAGE = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
@@ -32,7 +32,7 @@ DATA_RESULTS = ("checks", "calibration")  # results about the sources of the cit
 FIRST_RESULTS = ("comparison", "back_test", "recorded")  # shown before all others
 
 
-class Trust:
+class TrustTabs:
     """The back-test, the comparison and the plan of the day for the city of ``bench``, with their buttons and results.
 
     ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`, in minutes or shares.
@@ -60,16 +60,16 @@ class Trust:
         self.refs |= {"plan_message": planned, "trust_message": tested}
         for name, job in self.jobs.items():
             self.refs |= {f"{name}_start": job.start, f"{name}_cancel": job.cancel, f"{name}_wait": job.wait}
-        self.show()
+        self.show_results()
 
     def stop(self) -> None:
         """Ask all work in the background to end."""
         for job in self.jobs.values():
             job.stop()
 
-    def show(self) -> None:
+    def show_results(self) -> None:
         """Show all results: tests and comparisons on the left, notes, checks and calibration on the right."""
-        about = _charts.join_values(self.bench.opened.about)
+        about = _charts.facts_line(self.bench.opened.about)
         notes = self.bench.city.notes or "No notes on the data."
         made = paragraphs(notes, *filter(None, [about and f"Made with: {about}."]))
         told = {result.kind: result for result in self.results}
@@ -80,30 +80,30 @@ class Trust:
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
         self.findings.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
-    def store(self, result: Result) -> None:
+    def store_result(self, result: Result) -> None:
         """Store and show a result, which replaces an earlier one of its kind."""
         self.results = [each for each in self.results if each.kind != result.kind] + [_name_controls(result)]
-        self.show()
+        self.show_results()
 
     def store_recorded(self) -> None:
         """Store the comparison of today's recorded and modelled responses, once per settings, if there is a log."""
-        bench, at = self.bench, self.bench.at
+        bench, at = self.bench, self.bench.values
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
-        if settings == self.recorded_for or model is None or today is None or model.recorded is None:
+        if settings == self.recorded_for or model is None or today is None or model.recorded_calls is None:
             return
         self.recorded_for = settings
         evaluator, _ = bench.evaluator(len(today))
         e = bench.evaluate(1.0, today, evaluator.replace("simulation", "approximate"), at.capacity)
-        minutes, step = recorded_responses(model.recorded)
+        minutes, step = recorded_responses(model.recorded_calls)
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
         table = advice.recorded_texts(steps.compare_recorded(model, {"today": e}, at.threshold))
-        self.store(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
+        self.store_result(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
 
-    def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
+    def gain_key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return the key of a gain in ``gains``: both deployments and the settings that it depends on."""
-        at = self.bench.at
+        at = self.bench.values
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
@@ -116,14 +116,14 @@ class Trust:
         scale, cells = 100 if late else 1, {}
         for name, e in answer.items():
             same = sorted(e.site_names) == sorted(answer[base].site_names)
-            if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
+            if not same and (gain := self.gains.get(self.gain_key(answer[base], e))) is not None:
                 mean, low, high = (scale * value for value in gain)
                 shown = scale * steps.gain_of(self.bench.city, self.bench.metric, answer[base], e)
                 cells[name] = f"{format_signed(low, 2)} to {format_signed(high, 2)}"
                 cells[name] += "" if low <= shown <= high else f", mean {format_signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
-    def model(self) -> Model:
+    def require_model(self) -> Model:
         """Return the model of the log under the current settings; raise if there is no log."""
         if (model := self.bench.model) is None:
             raise InputError(NO_LOG_MESSAGE)
@@ -146,33 +146,33 @@ class Trust:
 
     def prepare_test(self) -> Callable[[], str]:
         """Return the work of the back-test: a function that stores its result and returns a message."""
-        model = self.model()
+        model = self.require_model()
 
         def work() -> str:
             report = self.back_test_of(model)
             if isinstance(report, InputError):
                 raise report
-            title = f"Back-test: the last {model.settings.hold_out} days predicted from the others"
-            title += f" ({report.calls:,} calls)"
-            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
+            days = f"the last {model.settings.hold_out} days predicted from the others"
+            title = f"Back-test: {days} ({report.calls:,} calls)"
+            self.store_result(Result("back_test", title, report.verdict, report.to_frame(), report.details))
             self.link.value = f"<p>{download_link('back_test.html', 'text/html', report.html.encode())}</p>"
-            return Success(report.verdict[0]) if report.usable("mean") else report.verdict[0]
+            return SuccessText(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
         """Return the work of the comparison: a function that stores gains and a result and returns a message."""
-        bench, model, load = self.bench, self.model(), self.bench.at.load
+        bench, model, load = self.bench, self.require_model(), self.bench.values.load
         answer = bench.compute()
-        base = bench.base(answer)
+        base = bench.baseline_of(answer)
         alike = sorted(answer[base].site_names)
         names = [base, *(name for name, e in answer.items() if sorted(e.site_names) != alike)]
         # `compare` tells the last against the first: the user's deployment, or else the best.
-        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in BEST))
+        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in BEST_NAMES))
         if len(names) == 1:
             raise InputError(f"all deployments shown are the same as {base}: move a unit, or search.")
         sites = {name: answer[name].sites for name in names}
-        keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
+        keys = {name: self.gain_key(answer[base], answer[name]) for name in names[1:]}
 
         def work() -> str:
             found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].show_progress)
@@ -180,15 +180,15 @@ class Trust:
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
                 self.gains[key] = -float(gap[0]), -float(gap[2]), -float(gap[1])
-            title = f"How sure is the gain over {base}? ({steps.DRAWS} cities drawn, seed 0, load {load:.3g})"
+            title = f"How sure is the gain over {base}? ({steps.N_DRAWS} cities drawn, seed 0, load {load:.3g})"
             note = (
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
             )
-            self.store(Result("comparison", title, found.sentences, table, (note,)))
+            self.store_result(Result("comparison", title, found.sentences, table, (note,)))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
-            return Success(f"Compared: {said}")
+            return SuccessText(f"Compared: {said}")
 
         return work
 
@@ -205,7 +205,7 @@ class Trust:
         now = bench.search_settings
         space = bench.space(now)
         settings = Settings(metric=now.metric, capacity=now.capacity) if model is None else model.settings
-        given = space.city, space, bench.at.moves, rates, settings
+        given = space.city, space, bench.values.moves, rates, settings
         if space.units >= steps.MANY_UNITS:
             bench.message.show(
                 f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
@@ -219,10 +219,10 @@ class Trust:
             sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
-            self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
+            self.store_result(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
-                return Success("Planned the day: see the tab Day plan.")
-            return Success(plan.verdict) if plan.held_out.worth_it else plan.verdict
+                return SuccessText("Planned the day: see the tab Day plan.")
+            return SuccessText(plan.verdict) if plan.held_out.worth_it else plan.verdict
 
         return work
 

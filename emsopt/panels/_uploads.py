@@ -39,7 +39,7 @@ from ._widgets import button, control, group, paragraphs
 DEFAULT_NAME = "Your city"  # if the files do not name the city
 MOST_MB = 200  # all files together
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
-ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
+ROAD_ENDINGS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 EXPECTED_FILES = (
     f"Choose either {tables.CITY}, {tables.ATOMS} and {tables.SITES}, as City.save writes them, or a log of calls and "
     "a table of stations."
@@ -50,7 +50,7 @@ READ_OPTIONS = {"columns": None, "station_columns": None, "time_zone": None, "ti
 Uploads = Sequence[Mapping[str, Any]]
 CITY_ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
 
-HINT = (
+UPLOAD_HINT = (
     "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
     f"most {MOST_MB} MB together. Their content tells which is which."
 )
@@ -108,9 +108,9 @@ class FileChooser(AnyWidget):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, layout={"width": "auto", "min_width": "9em"})
         self.observe(lambda change: setattr(self, "count", len(change.new)), "value")
-        self.on_msg(self._take)
+        self.on_msg(self._receive)
 
-    def _take(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
+    def _receive(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
         """Handle a message of the browser: a list of files, a piece of one, or their end; then ask for the next."""
         try:
             if "files" in message:
@@ -132,7 +132,7 @@ class CityForm(VBox):
     """
 
     def __init__(self, read: Callable[[], object], again: Callable[[], object]) -> None:
-        accept = ",".join((*ENDINGS, *ROADS, ".pbf", ".xml", ".gz"))
+        accept = ",".join((*ENDINGS, *ROAD_ENDINGS, ".pbf", ".xml", ".gz"))
         tip = "A log of calls and a table of stations, or the files of a city"
         self.controls: dict[str, Any] = {
             "files": FileChooser(description="Choose files", tooltip=tip, accept=accept, multiple=True),
@@ -149,7 +149,7 @@ class CityForm(VBox):
             self.controls[name].action = lambda: None  # fields are read when a button is pressed
         named = {title: [self.controls[name] for name in names] for title, names in FIELD_GROUPS.items()}
         groups = [group(title, fields, opened=False) for title, fields in named.items()]
-        first = [HTML(paragraphs(HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
+        first = [HTML(paragraphs(UPLOAD_HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:
@@ -316,8 +316,8 @@ def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
     found: dict[str, list[Upload]] = {kind: [] for kind in ("calls", "stations", *OTHER_FILES)}
     rest: list[Upload] = []
     for file in files:
-        found.get(_kind_of(file), rest).append(file)
-    logs, place, stations, others = _logs_and_stations(rest, how, columns)
+        found.get(_kind_of_file(file), rest).append(file)
+    logs, place, stations, others = _split_logs_and_stations(rest, how, columns)
     found |= {"calls": [*logs], "stations": [place] if place else []}
     found["travel times"] += [file for file in others if _is_matrix(file)]
     unknown = [file for file in others if file not in found["travel times"]]
@@ -330,10 +330,10 @@ def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
     return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
 
 
-def _kind_of(file: Upload) -> str:
+def _kind_of_file(file: Upload) -> str:
     """Return "roads" for a file with such an ending, "areas" for GeoJSON with polygons, else ""."""
     name = file.name.lower()
-    if name.endswith(ROADS):
+    if name.endswith(ROAD_ENDINGS):
         return "roads"
     shapes: list[Any] = []
     if name.endswith((".json", ".geojson")):
@@ -342,7 +342,7 @@ def _kind_of(file: Upload) -> str:
     return "areas" if any("Polygon" in str(shape.get("type")) for shape in shapes) else ""
 
 
-def _logs_and_stations(
+def _split_logs_and_stations(
     files: Sequence[Upload], reading: Mapping[str, Any], columns: Mapping[str, str] | None
 ) -> tuple[dict[Any, CallLog], Upload | None, Any, dict[Upload, EmsoptError]]:
     """Return the logs by file, the file of stations and its table, and for each other file the error of reading it.
@@ -391,7 +391,7 @@ def _is_matrix(file: Upload) -> bool:
 def _read_roads(file: Upload) -> RoadNetwork:
     """Return the road network in an uploaded file, by way of a temporary file whose name no message shows."""
     with explain_errors("the folder for temporary files"), TemporaryDirectory() as scratch:
-        ending = max((end for end in ROADS if file.name.lower().endswith(end)), key=len)
+        ending = max((end for end in ROAD_ENDINGS if file.name.lower().endswith(end)), key=len)
         path = Path(scratch) / f"roads{ending}"
         path.write_bytes(file.content)
         try:
@@ -423,10 +423,10 @@ def city_of_model(model: Model, **about: Any) -> OpenedCity:
     units, known = model.fleet[0], None if today is None else tuple(today.tolist())
     units = units if known else min(units, city.n_sites)
     sentences = (*model.read[1:], *model.assumed)
-    return OpenedCity(city, units, known, about, _results(model), model.rates_by_hour, model, sentences=sentences)
+    return OpenedCity(city, units, known, about, _results_of(model), model.rates_by_hour, model, sentences=sentences)
 
 
-def _results(model: Model) -> list[Result]:
+def _results_of(model: Model) -> list[Result]:
     """Return the result of the checks and of the calibration, if there is one, as a project stores them."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.

@@ -116,7 +116,7 @@ class SiteInputs(widgets.GridBox):
             self._changed()
 
     @property
-    def chosen(self) -> tuple[int, ...]:
+    def deployment(self) -> tuple[int, ...]:
         """The deployment entered: one site index per unit, in ascending order."""
         return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
 
@@ -137,7 +137,7 @@ class SiteInputs(widgets.GridBox):
         One is added if a site is empty or, where sites hold several units, if units are ``left`` to place and there is
         room. If no unit of any site would remain, nothing changes.
         """
-        chosen = self.chosen
+        chosen = self.deployment
         few = min(places, key=chosen.count)
         several = not isinstance(self.fields[few], widgets.Checkbox)
         if chosen.count(few) == 0 or (several and left > 0 and chosen.count(few) < self.fields[few].max):
@@ -172,7 +172,7 @@ class ProgressBar(widgets.FloatProgress):
         self.layout.visibility = "hidden"
 
 
-class _Cancelled(BaseException):
+class _Cancellation(BaseException):
     """Raised within the work to end it. Not an Exception, so that no `except Exception` on the way catches it."""
 
 
@@ -209,7 +209,7 @@ class BackgroundJob(widgets.HBox):
             with self.bar:
                 _lower_priority()
                 return work()
-        except _Cancelled:
+        except _Cancellation:
             return "Cancelled. The previous result stays."
         finally:
             self.start.disabled, self.cancel.disabled = False, True
@@ -217,7 +217,7 @@ class BackgroundJob(widgets.HBox):
     def show_progress(self, done: int, total: int) -> None:
         """Show how much of the work is done; raise, which ends the work, if it was cancelled."""
         if self._stop.is_set():
-            raise _Cancelled
+            raise _Cancellation
         self.bar.show_progress(done, total)
 
     def stop(self) -> None:
@@ -263,7 +263,7 @@ class Tabs(widgets.VBox):
         self.buttons.observe(lambda _: chosen(), "index")
 
     @property
-    def shown(self) -> str:
+    def current_title(self) -> str:
         """The title of the sheet shown."""
         return str(self.buttons.value)
 
@@ -279,12 +279,12 @@ def add_class(widget: Any, *names: str) -> Any:
     return widget
 
 
-class Success(str):
+class SuccessText(str):
     """A message about success, which `Message.show` shows in another colour than warnings."""
 
 
 class Message(widgets.HTML):
-    """A line for errors, remarks and success (`Success`), which screen readers announce.
+    """A line for errors, remarks and success (`SuccessText`), which screen readers announce.
 
     ``times`` counts the calls of `show`; ``words`` converts an error to text, by default ``str``.
     """
@@ -295,7 +295,7 @@ class Message(widgets.HTML):
 
     def show(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
-        edge, ground = ("#1a7f37", "#e9f6ec") if isinstance(text, Success) else ("#b35900", "#fff4e5")
+        edge, ground = ("#1a7f37", "#e9f6ec") if isinstance(text, SuccessText) else ("#b35900", "#fff4e5")
         style = f"border-left:4px solid {edge};background:{ground};padding:0.3em 0.7em;color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
@@ -387,7 +387,7 @@ def image(draw: Callable[[Any], object], alt: str, dpi: int = 85) -> str:
     return f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
 
 
-def picture(
+def titled_image(
     draw: Callable[[Any], object],
     title: str,
     alt: str,

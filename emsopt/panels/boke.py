@@ -93,20 +93,20 @@ class _BokePanel(SteppedPanel):
         end_message = f"All {MOST_POINTS} points that this panel allows are evaluated."
         super().__init__(controls, rng, ("picture", "figures"), end_message)
         self.refs["told"] = lambda: np.array(self.told)
-        self.begin()
+        self.reset()
         rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | figures || picture"
-        self.arrange("BOKE, step by step", EXPLANATION, rows)
+        self.arrange_widgets("BOKE, step by step", EXPLANATION, rows)
         self.respond()
 
     @property
-    def f(self) -> Problem:
+    def function(self) -> Problem:
         """The function to maximise, with as many inputs as chosen."""
-        return self.functions[self.at.inputs]
+        return self.functions[self.values.inputs]
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Forget all evaluations and evaluate a Latin hypercube of `N_INITIAL` points."""
-        self.draws = np.random.default_rng(self.at.seed)
-        low, high = self.f.bounds.T
+        self.draws = np.random.default_rng(self.values.seed)
+        low, high = self.function.bounds.T
         self.told.clear()
         columns = [(self.draws.permutation(N_INITIAL) + self.draws.random(N_INITIAL)) / N_INITIAL for _ in low]
         for x in low + (high - low) * np.column_stack(columns):
@@ -116,18 +116,19 @@ class _BokePanel(SteppedPanel):
         self._evaluate(self._make_optimizer().ask())
 
     def _evaluate(self, x: FloatArray) -> None:
-        """Evaluate a point with noise, and record it."""
-        self.told.append((*x.tolist(), float(self.f.exact(x) + self.f.noise_sd * self.draws.standard_normal())))
+        """Evaluate the function with noise at a point, shape (d,), and record point and value."""
+        noise = self.function.noise_sd * self.draws.standard_normal()
+        self.told.append((*x.tolist(), float(self.function.exact(x) + noise)))
 
     def is_finished(self) -> bool:
         return len(self.told) >= MOST_POINTS
 
     def _make_optimizer(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""
-        at, rng = self.at, np.random.default_rng([self.at.seed, len(self.told)])
+        at, rng = self.values, np.random.default_rng([self.values.seed, len(self.told)])
         rule = {"bandwidth": at.scale} if at.rule == "fixed" else {"bandwidth": at.rule, "scale": at.scale}
         constants = {"noise_sd": at.noise, "exploring": at.exploring, "kernel": at.kernel, **rule}
-        method = BOKEPlus(self.f, **constants, initial=0, rng=rng)
+        method = BOKEPlus(self.function, **constants, initial=0, rng=rng)
         for *x, value in self.told:
             method.tell(x, value)
         return method
@@ -137,8 +138,8 @@ class _BokePanel(SteppedPanel):
 
     def draw(self, answer: tuple[BOKEPlus, FloatArray]) -> None:
         method, proposal = answer
-        picture = _picture(method, self.f, np.array(self.told), proposal)
-        self.show(picture=picture, figures=_numbers_table(method, proposal, self.f))
+        picture = _picture(method, self.function, np.array(self.told), proposal)
+        self.show(picture=picture, figures=_numbers_table(method, proposal, self.function))
 
 
 def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:

@@ -58,12 +58,13 @@ class _ClaimsPanel(Panel):
             "words": control(Text, "", "Words", "Claims that contain all of these words, as in: table 1"),
         }
         super().__init__(controls)
-        self.arrange("What the papers claim, and what holds", EXPLANATION, "paper verdict words | message | figures")
+        layout = "paper verdict words | message | figures"
+        self.arrange_widgets("What the papers claim, and what holds", EXPLANATION, layout)
         self.respond()
 
     def compute(self) -> pd.DataFrame:
         """Return the claims that match the controls."""
-        at, claims = self.at, self.claims
+        at, claims = self.values, self.claims
         for name, wanted in (("paper", at.paper), ("verdict", at.verdict)):
             if wanted != ALL:
                 claims = claims[claims[name] == wanted]
@@ -72,7 +73,7 @@ class _ClaimsPanel(Panel):
         return claims
 
     def draw(self, answer: pd.DataFrame) -> str:
-        several = self.at.paper == ALL
+        several = self.values.paper == ALL
         counts = answer["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
         caption = f"{len(answer)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
         rows = []

@@ -19,7 +19,7 @@ from ._panel import Panel
 from ._widgets import button, control, image, paragraphs, seed_input, table
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
-CHEAPEST, AS_GIVEN = 0.01, "as given"
+LOWEST_COST, AS_GIVEN = 0.01, "as given"
 EXPLANATION = (
     "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
     "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
@@ -65,7 +65,7 @@ class _ControlPanel(Panel):
         left_out, filled = "Of every variable that is left to chance", "Fills in the mean costs of all sets"
         halving = "As in the paper's experiments: in the end, only the best set is good enough"
         self.original = problem.solved()
-        self.variants = _variants(self.original)
+        self.variants = _variance_variants(self.original)
         self.sets = {AS_GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
@@ -79,7 +79,7 @@ class _ControlPanel(Panel):
         }
         super().__init__(controls, ("sets", "picture", "figures"))
         self.run: ControlRun | None = None
-        least = min(CHEAPEST, float(problem.costs.min()))
+        least = min(LOWEST_COST, float(problem.costs.min()))
         tip, style = "Mean cost of a play that controls {}, from {:g} to 1", {"description_width": "11em"}
         self.costs, columns = [], "repeat(auto-fill, minmax(20em, 1fr))"
         for name, mean in zip(problem.set_names, problem.costs.tolist(), strict=True):
@@ -90,32 +90,31 @@ class _ControlPanel(Panel):
         grid = widgets.GridBox(self.costs, layout={"grid_template_columns": columns})
         editor = widgets.Accordion([grid], titles=("Mean cost of a play of each set",))
         above = "alpha | variance cost_set editor | sets | method budget seed halving play | message"
-        self.arrange(
-            f"{problem.objective.name}: what to control", EXPLANATION, f"{above} | figures || picture", editor=editor
-        )
+        layout = f"{above} | figures || picture"
+        self.arrange_widgets(f"{problem.objective.name}: what to control", EXPLANATION, layout, editor=editor)
         self.respond()
 
     def disabled_controls(self) -> set[str]:
-        return set() if self.at.method == "unknown-cost" else {"halving"}
+        return set() if self.values.method == "unknown-cost" else {"halving"}
 
     def compute(self) -> ControlProblem:
         """Return the problem with the chosen variance and the edited costs."""
-        return replace(self.variants[self.at.variance], costs=np.array([field.value for field in self.costs]))
+        return replace(self.variants[self.values.variance], costs=np.array([field.value for field in self.costs]))
 
     def _fill_costs(self) -> None:
         """Set the cost inputs to the costs chosen in ``cost_set``."""
-        for field, mean in zip(self.costs, self.sets[self.at.cost_set], strict=True):
+        for field, mean in zip(self.costs, self.sets[self.values.cost_set], strict=True):
             field.value = mean
 
     def draw(self, answer: ControlProblem) -> None:
         """Show which sets are good enough for the known values, and remove a run made under other settings."""
-        self.show(sets=_sets_table(answer, self.at.alpha), picture="", figures="")
+        self.show(sets=_sets_table(answer, self.values.alpha), picture="", figures="")
         self.run = None
 
     def _play(self) -> str:
         """Run the method and show its plays, result and regret; return a message if it stopped early, else ""."""
         self.refresh()
-        problem, at = self.compute(), self.at
+        problem, at = self.compute(), self.values
         halving = {"halving": at.halving} if at.method == "unknown-cost" else {}
         options = {"budget": at.budget, "rng": at.seed, "alpha": at.alpha, **halving}
         run = bocvs(problem, at.method, callback=lambda learner: len(learner.plays) == MOST_PLAYS, **options)
@@ -124,7 +123,7 @@ class _ControlPanel(Panel):
         return f"Stopped after {MOST_PLAYS} plays, within the budget." if run.plays == MOST_PLAYS else ""
 
 
-def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
+def _variance_variants(problem: ControlProblem) -> dict[str, ControlProblem]:
     """Return the problem and, if it is one of `emsopt.problems`, its versions with the paper's variances, by label."""
     make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
     others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}

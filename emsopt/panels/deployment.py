@@ -18,7 +18,7 @@ from ..evaluators.by_name import EXACT_UP_TO, evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment, local_search
 from . import _charts
-from ._panel import CityPanel, OwnPanel, Panel, city_controls, demand_choice, threshold_slider
+from ._panel import CityPanel, OwnDeploymentPanel, Panel, city_controls, demand_choice, threshold_slider
 from ._widgets import button, control, paragraphs, table
 
 SEED = 1  # the same calls for every deployment, so that differences are precise
@@ -63,7 +63,7 @@ def deployment_panel(city: City, units: int) -> Panel:
     return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 
 
-class _DeploymentPanel(OwnPanel):
+class _DeploymentPanel(OwnDeploymentPanel):
     """The panel that `deployment_panel` returns."""
 
     def __init__(self, city: City, units: int) -> None:
@@ -84,11 +84,11 @@ class _DeploymentPanel(OwnPanel):
         super().__init__(city, controls, ("figures", "simulation"))
         first = " ".join(name for name in ("demand", "units", "threshold") if name in controls)
         rows = f"sites | optimum p_median clear | {first} | message | figures || map | service calls run | simulation"
-        self.arrange("A deployment of your own", EXPLANATION, rows, sites=self.sites)
+        self.arrange_widgets("A deployment of your own", EXPLANATION, rows, sites=self.sites)
         self.take("p-median")
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
-        return self.search(self.chosen_city, self.at.units)[0]
+        return self.search(self.chosen_city, self.values.units)[0]
 
     def on_move(self) -> None:
         self.show(simulation="")  # its figures are out of date
@@ -106,22 +106,22 @@ class _DeploymentPanel(OwnPanel):
     def draw(self, answer: dict[str, dict[str, Evaluation]]) -> str:
         city, best = self.chosen_city, next(iter(answer.values()))
         means = {f", {model}": evaluations.values() for model, evaluations in answer.items()}
-        message = self.search(city, self.at.units)[1]
+        message = self.search(city, self.values.units)[1]
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {message}."
-        self.show(figures=_charts.figures_table(caption, best, self.at.threshold, means))
+        self.show(figures=_charts.figures_table(caption, best, self.values.threshold, means))
         self.view.show(city, best)
         return self._remark()
 
     def _remark(self) -> str:
         """Return a message if the user's number of units differs from that of the fleet, else ""."""
-        placed, units = len(self.sites.chosen), self.at.units
+        placed, units = len(self.sites.deployment), self.values.units
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
         """Simulate the deployments and show the results with intervals; return the message of `_remark`."""
         deployments = self.deployments()
-        law, cv = SERVICE_LAWS[self.at.service]
-        options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
+        law, cv = SERVICE_LAWS[self.values.service]
+        options = {"calls": self.values.calls, "service": law, "cv": cv, "rng": SEED}
         results = [simulate(self.chosen_city, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
         rows = {
@@ -129,7 +129,8 @@ class _DeploymentPanel(OwnPanel):
             "95% interval": [f"{low:.3f} to {high:.3f}" for low, high in intervals],
             "calls lost to the fleet": [f"{result.loss_probability:.3%}" for result in results],
         }
-        caption = f"Simulation of {self.at.calls:,} calls, the same for all three; service times: {self.at.service}."
+        service = f"service times: {self.values.service}"
+        caption = f"Simulation of {self.values.calls:,} calls, the same for all three; {service}."
         self.show(simulation=table(caption, deployments, rows.items()))
         return self._remark()
 
@@ -188,22 +189,22 @@ class _LoadPanel(CityPanel):
         super().__init__(city, controls)
         self.solve = lru_cache(maxsize=512)(_evaluate_load)
         layout = " | ".join([*controls, "message", "figures"]) + " || map"
-        self.arrange("The best deployment under load", LOAD_EXPLANATION, layout)
+        self.arrange_widgets("The best deployment under load", LOAD_EXPLANATION, layout)
         self.respond()
 
     def compute(self) -> tuple[City, dict[str, Evaluation], float]:
-        at = self.at
+        at = self.values
         return self.solve(self.chosen_city, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
 
     def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
         city, evaluations, bound = answer
         best, median = (e.sites for e in evaluations.values())
-        units, rate = self.at.units, f"{city.total_rate:.3g} calls per hour (load {self.at.load:.3g})"
+        units, rate = self.values.units, f"{city.total_rate:.3g} calls per hour (load {self.values.load:.3g})"
         caption = f"{city.name}: {rate}, {city.offered_load(units):.3g} times what {units} units can serve."
         at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
         where = f"Best found, units at: {_charts.units_at(city, best)}."
         said = paragraphs(f"{_describe_change(city, best, median)} {at_least}", where)
-        self.show(figures=_charts.figures_table(caption, evaluations, self.at.threshold) + said)
+        self.show(figures=_charts.figures_table(caption, evaluations, self.values.threshold) + said)
         self.view.show(city, evaluations)
         return self.evaluator(units)[1]
 

@@ -16,7 +16,7 @@ from ..maps.live import LiveMap
 from ..plots._style import line_style
 from ..roads.network import RoadNetwork
 from ._panel import Panel
-from ._widgets import ProgressBar, button, control, paragraphs, picture, seed_input, table
+from ._widgets import ProgressBar, button, control, paragraphs, seed_input, table, titled_image
 
 PART_TITLES = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges", "ts": "Thompson sampling"}
 PART_TITLES |= {"ts-joint": "joint Thompson sampling", "bucb": "Bayes-UCB", "ucb": "UCB"}
@@ -98,16 +98,16 @@ class _NavigationPanel(Panel):
         super().__init__(controls, ("figures", "regret"), view)
         self.refs["progress"] = self.bar
         above = "agent | omega xi factor | lengthscale noise | horizon seed | closed close reopen | message | progress"
-        self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures || map | regret")
+        self.arrange_widgets(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures || map | regret")
         self.respond()
 
     def disabled_controls(self) -> set[str]:
         used = {"bucb": {"omega", "xi"}, "ucb": {"factor"}}
-        return {"omega", "xi", "factor"} - used.get(self.at.agent.split("-", 1)[1], set())
+        return {"omega", "xi", "factor"} - used.get(self.values.agent.split("-", 1)[1], set())
 
     def _chosen_agent(self) -> tuple[str, str | tuple[str, Any]]:
         """Return the title and the policy of the chosen agent."""
-        at, title = self.at, AGENT_TITLES[self.at.agent]
+        at, title = self.values, AGENT_TITLES[self.values.agent]
         kind, rule = bandits.POLICIES[at.agent]
         if rule == bandits.BayesUCB() and (at.omega, at.xi) != (1, 1):
             return f"{title}, ω {at.omega:g}, ξ {at.xi:g}", (kind, bandits.BayesUCB(at.omega, at.xi))
@@ -117,7 +117,7 @@ class _NavigationPanel(Panel):
 
     def compute(self) -> dict[str, bandits.NavigationRun]:
         """Return the runs under the current settings, by title of the agent; run the chosen agent if necessary."""
-        at, (title, policy) = self.at, self._chosen_agent()
+        at, (title, policy) = self.values, self._chosen_agent()
         closed = tuple(sorted(set(self.net.edges(_split_ids(at.closed), "closed").tolist())))
         settings = (at.lengthscale, at.noise, at.horizon, at.seed, closed)
         runs = dict(self.runs) if settings == self.settings else {}
@@ -141,7 +141,7 @@ class _NavigationPanel(Panel):
             self.view.draw(exploration_map(self.net, latest_first, route=self.route, best=best, rounds=rounds))
         latest = answer[self._chosen_agent()[0]]
         done = len(latest.history)
-        return "" if done == self.at.horizon else f"Stopped after {done} rounds: {latest.message}."
+        return "" if done == self.values.horizon else f"Stopped after {done} rounds: {latest.message}."
 
     def clear(self) -> None:
         super().clear()
@@ -156,7 +156,7 @@ class _NavigationPanel(Panel):
             return "No agent has driven under these settings: change them, or open all roads."
         latest = next(reversed(self.runs.values()))
         seen = latest.visits.set_index("edge")["visits"].drop([*self.route], errors="ignore")
-        shut = _split_ids(self.at.closed)
+        shut = _split_ids(self.values.closed)
         for edge in sorted(seen.index, key=lambda edge: (-seen[edge], -self.net.lengths[edge])):
             closed = [*shut, self.net.ids[edge]]
             try:
@@ -203,4 +203,4 @@ def _regret_picture(runs: dict[str, bandits.NavigationRun]) -> str:
 
     styles = list(dict.fromkeys([*AGENT_TITLES.values(), *sorted(runs)]))
     ends = ", ".join(f"{title} {run.regret:,.0f} Wh" for title, run in runs.items())
-    return picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
+    return titled_image(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")

@@ -28,7 +28,7 @@ from ..optimizers import METHODS, SparBL
 from ..plots._style import whole_ticks
 from ._charts import place_counts, place_names, units_at
 from ._panel import ROW_LAYOUT, MapView, Panel, SteppedPanel
-from ._widgets import SiteInputs, bar_cell, button, control, paragraphs, picture, table
+from ._widgets import SiteInputs, bar_cell, button, control, paragraphs, table, titled_image
 
 EXPLANATION = (
     "Step evaluates the deployment that the method proposes, and passes the value to the method. Its prediction is "
@@ -88,17 +88,17 @@ class _OptimizerPanel(SteppedPanel):
         outputs, end_message = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
         super().__init__(controls, rng, outputs, end_message, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
-        self.begin()
+        self.reset()
         row = [self.refs[name] for name in ("take", "clear", "evaluate", "placed")]
         placing = widgets.VBox([self.sites, widgets.HBox(row, layout=ROW_LAYOUT)])
         form = widgets.Accordion([placing], titles=("A deployment of your own",))
         about = f"{EXPLANATION} Minimised: {objective.label}."
         rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURES)}"
-        self.arrange(f"{city.name}: stepping an optimizer", about, rows, form=form)
+        self.arrange_widgets(f"{city.name}: stepping an optimizer", about, rows, form=form)
         self.respond()
 
-    def begin(self) -> None:
-        self.trace = Trace(self.objective, self.at.method, rng=self.at.seed)
+    def reset(self) -> None:
+        self.trace = Trace(self.objective, self.values.method, rng=self.values.seed)
 
     def step(self) -> None:
         self.trace.step()
@@ -111,8 +111,8 @@ class _OptimizerPanel(SteppedPanel):
         return super().disabled_controls() | ({"take"} if self.trace.history.empty else set())
 
     def _evaluate(self) -> None:
-        """Evaluate the user's deployment."""
-        sites, units = self.sites.chosen, self.objective.space.units
+        """Evaluate the deployment of the user, pass the value to the method, and show the result."""
+        sites, units = self.sites.deployment, self.objective.space.units
         if len(sites) != units:
             raise InputError(f"exactly {units} units must be placed; you placed {len(sites)}.")
         self.trace.evaluate(sites)
@@ -120,7 +120,7 @@ class _OptimizerPanel(SteppedPanel):
 
     def _show_count(self) -> None:
         """Show how many units the user has placed."""
-        self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
+        self.show(placed=f"{len(self.sites.deployment)} of {self.objective.space.units} units placed")
 
     def _show_message(self) -> None:
         """Show a sentence on the result of the last evaluation."""
@@ -176,7 +176,7 @@ def _convergence_picture(history: pd.DataFrame, metric: Metric) -> str:
 
     at = history.evaluation.iloc[int(history.value.argmin())]
     found = f"{best.iloc[-1]:.{digits}f}{unit}, found at evaluation {at}."
-    return picture(draw, "What was found", f"Values of {len(history)} evaluations and the best: {found}")
+    return titled_image(draw, "What was found", f"Values of {len(history)} evaluations and the best: {found}")
 
 
 def _prediction_picture(history: pd.DataFrame, metric: Metric) -> str:
@@ -202,7 +202,7 @@ def _prediction_picture(history: pd.DataFrame, metric: Metric) -> str:
         within = int(((value - expected).abs() <= band).sum())
         title = "Prediction before each evaluation (dotted: equal)"
         alt = f"Predicted against found: {within} of {len(known)} values are within two standard deviations."
-    return picture(draw, title, alt)
+    return titled_image(draw, title, alt)
 
 
 def _edge_picture(history: pd.DataFrame) -> str:
@@ -222,7 +222,7 @@ def _edge_picture(history: pd.DataFrame) -> str:
 
     last = known.iloc[-1]
     alt = f"Edge {last.edge:.3g} after evaluation {last.evaluation}; {known.restart.sum()} given up."
-    return picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
+    return titled_image(draw, "Edge of the trust region (two for each unit that may move)", alt)
 
 
 def _model_table(optimizer: Any, metric: Metric) -> str:

@@ -170,11 +170,14 @@ class Advice:
     @property
     def details(self) -> tuple[str, ...]:
         """Lines with all findings that `sentences` leave out."""
-        parts: list[Iterable[str]] = [*_model_lines(self.model), ("Test on days held out", *_test_lines(self.tested))]
-        if self.model.recorded is not None:
+        parts: list[Iterable[str]] = [
+            *_model_lines(self.model),
+            ("Test on days held out", *_test_lines(self.tested)),
+        ]
+        if self.model.recorded_calls is not None:
             threshold = self.model.settings.threshold
             late = None if self.today is None else float(self.today.late_fraction(threshold))
-            parts.append((late_sentences(late, threshold, recorded_responses(self.model.recorded)[1]),))
+            parts.append((late_sentences(late, threshold, recorded_responses(self.model.recorded_calls)[1]),))
         if self.best is not None:
             parts.append(_deployment_lines(self))
         if len(self.worse_zones) and self.worth_it:
@@ -315,7 +318,7 @@ def _gain_text(metric: Metric, gain: Interval) -> str:
 
 def _drawback_sentences(advice: Advice, today: Evaluation, best: Evaluation) -> Iterator[str]:
     """Yield sentences on zones that wait longer, and on measures that the proposal makes worse."""
-    if said := longer_waits(advice.worse_zones):
+    if said := longer_wait_sentence(advice.worse_zones):
         yield said
     sentences, limit = [], advice.model.settings.threshold
     for measure, old, new, form in (
@@ -330,7 +333,7 @@ def _drawback_sentences(advice: Advice, today: Evaluation, best: Evaluation) -> 
         yield f"This is a trade-off. What rises: {'; '.join(sentences)}."
 
 
-def longer_waits(worse: pd.DataFrame) -> str:
+def longer_wait_sentence(worse: pd.DataFrame) -> str:
     """Return a sentence on the zones in ``worse`` (`steps.worse_zones`) with their calls per year and added minutes.
 
     It is empty if there are none.

@@ -36,12 +36,12 @@ from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 
-LEVEL = 0.9
-TAIL = (1 - LEVEL) / 2
+INTERVAL_LEVEL = 0.9
+INTERVAL_QUANTILES = [(1 - INTERVAL_LEVEL) / 2, 1 - (1 - INTERVAL_LEVEL) / 2]
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 NORMAL_QUANTILE = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
-SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
-LONGEST_WEEKS = 520  # more weeks of data than this are not worth waiting for
+VARIANCE_SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
+MOST_WEEKS = 520  # more weeks of data than this are not worth waiting for
 NEGLIGIBLE_LOSS = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
@@ -55,7 +55,7 @@ class Interval(NamedTuple):
     @classmethod
     def of(cls, values: FloatArray) -> Interval:
         """Return the mean of draws, and their 5 % and 95 % quantiles."""
-        return cls(float(values.mean()), *map(float, np.quantile(values, [TAIL, 1 - TAIL])))
+        return cls(float(values.mean()), *map(float, np.quantile(values, INTERVAL_QUANTILES)))
 
     @property
     def excludes_zero(self) -> bool:
@@ -148,7 +148,8 @@ class Comparison:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The results in sentences, first the difference of the last deployment to the first."""
-        return (*_difference_sentences(self), *_fleet_sentences(self), *_zone_sentences(self), *_log_sentences(self))
+        parts = (*_difference_sentences(self), *_fleet_sentences(self), *_zone_sentences(self))
+        return (*parts, *_variance_and_best_sentences(self))
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -183,10 +184,8 @@ def compare(
     fit : what `emsopt.calls.calibrate` returns, or `emsopt.calls.drawn_cities` and the like
     deployments : mapping from str to sites
         Two or more named deployments, as site indices or names; today's first. The fleets may differ.
-    draws : int
-        Number of cities drawn, at least 100.
-    rng : int or Generator, optional
-        Random seed.
+    draws, rng : int
+        Number of cities drawn, at least 100, and random seed, a generator or None.
     evaluator, capacity, metric
         As for `Objective`; the evaluator must be exact or approximate. Raise if a queue is unstable in a drawn city.
     progress : bool or callable
@@ -217,7 +216,7 @@ def compare(
     for sites in chosen.values():  # warns of inaccurate results
         evaluate(centre, sites, how[0], capacity=capacity)
     seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS // 2, draws // 4)
-    parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
+    parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in VARIANCE_SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
@@ -302,7 +301,7 @@ def _variance(values: FloatArray) -> float:
 
 
 def probability_below(gaps: FloatArray) -> Any:
-    """Return the share of draws below 0, (draws,) or (draws, M), of each column if there are several; 0 counts half."""
+    """Return the share of draws below 0, zeros counted half; for shape (draws, M) that of each column, (M,)."""
     return (gaps < 0).mean(axis=0) + (gaps == 0).mean(axis=0) / 2
 
 
@@ -311,7 +310,7 @@ def _atom_table(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
 
     ``size`` is the mean metric of the first deployment.
     """
-    low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
+    low, high = np.quantile(changes, INTERVAL_QUANTILES, axis=0)
     small = np.maximum(-low, high) <= NEGLIGIBLE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
@@ -361,7 +360,7 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
         return
     yield "The log cannot tell which of the two is better."
     more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)
-    if more <= LONGEST_WEEKS:
+    if more <= MOST_WEEKS:
         weeks = f"{more:.0f} more weeks" if more >= 1.5 else "one more week"
         yield f"If the difference is what it seems, about {weeks} of such data would settle it."
     elif np.isfinite(more):
@@ -432,12 +431,12 @@ def _zone_sentences(answer: Comparison) -> Iterator[str]:
     yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
 
 
-def _log_sentences(answer: Comparison) -> Iterator[str]:
-    """Yield sentences on the sources of the variance, and on the best of more than two deployments."""
-    parts = answer.variances[list(SOURCES)]
+def _variance_and_best_sentences(answer: Comparison) -> Iterator[str]:
+    """Yield sentences on the sources of the variance and, with more than two deployments, on the best of them."""
+    parts = answer.variances[list(VARIANCE_SOURCES)]
     if parts.sum() > 0:
         shares = (100 * parts / parts.sum()).sort_values(ascending=False)
-        told = [f"{share:.0f} % from {SOURCES[str(source)]}" for source, share in shares.items()]
+        told = [f"{share:.0f} % from {VARIANCE_SOURCES[str(source)]}" for source, share in shares.items()]
         yield f"The uncertainty (variance) comes {', '.join(told)}."
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)

@@ -37,7 +37,7 @@ from ..errors._types import FloatArray, IntArray, Progress, Rng
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
 from . import _plan_search
-from .comparison import LEVEL, Interval, check_hypercube
+from .comparison import INTERVAL_LEVEL, Interval, check_hypercube
 
 PER_MOVE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
 NEGLIGIBLE_GAIN = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
@@ -91,7 +91,7 @@ class HeldOutGain:
         mean, low, high = (scale * value for value in (self.mean, self.low, self.high))
         text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
-            f"{mean:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {low:.3f} to {high:.3f})"
+            f"{mean:.3f} {unit} ({self.relative:.1%}; {INTERVAL_LEVEL:.0%} interval {low:.3f} to {high:.3f})"
         )
         if self.low <= 0:
             return f"Leave the units where they are. {text}, which cannot be told from no gain."
@@ -256,7 +256,7 @@ def hourly_plan(
     >>> plan.labels, plan.sites.shape, plan.proven, plan.value <= plan.fixed_value
     (('night', 'day'), (2, 2), True, True)
     """
-    by_hour = _by_hour(cities)
+    by_hour = _cities_by_hour(cities)
     limit = _validate.whole_number(moves, "moves", low=0)
     objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
     check_hypercube(evaluator, objectives[0].units)
@@ -295,7 +295,7 @@ def hourly_plan(
     )
 
 
-def _by_hour(cities: object) -> dict[Any, City]:
+def _cities_by_hour(cities: object) -> dict[Any, City]:
     """Return cities by hour (0, 1, ... for a sequence); raise unless site names and interchangeable sites agree."""
     given = cities if isinstance(cities, Iterable) else ()
     by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
@@ -372,7 +372,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     calls = np.array([week.counts.sum() for week in weeks])
     per_day = 24 * float(np.mean([objective.city.total_rate for objective in plan.objectives]))
     n, mean = len(gains), float(np.array(gains) @ calls / calls.sum())
-    reach = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
+    reach = float(t.ppf((1 + INTERVAL_LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
     low, high = mean - reach, mean + reach
     per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
     found = HeldOutGain(

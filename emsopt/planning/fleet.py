@@ -23,7 +23,7 @@ from ..evaluators.evaluation import Evaluation
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, check_hypercube, city_distribution
+from .comparison import INTERVAL_QUANTILES, LEAST_DRAWS, check_hypercube, city_distribution
 
 MOST_ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
 DEFAULT_SIZES = 6  # number of fleet sizes
@@ -103,9 +103,9 @@ class FleetCurve:
         """
         table = pd.DataFrame({"value": self.values, "gain": self.gains}, index=pd.Index(self.units, name="units"))
         if self.draws is not None:
-            table["low"], table["high"] = np.quantile(self.draws, [TAIL, 1 - TAIL], axis=0)
+            table["low"], table["high"] = np.quantile(self.draws, INTERVAL_QUANTILES, axis=0)
             gains = -np.diff(self.draws, axis=1) / np.diff(self.units)
-            table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, [TAIL, 1 - TAIL], axis=0).T
+            table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, INTERVAL_QUANTILES, axis=0).T
         if standard is not None:
             table["meets"] = self.probabilities(standard)
         measures = pd.DataFrame([found.summary() for found in self.evaluations], index=table.index)
@@ -170,7 +170,7 @@ def fleet_curve(
     centre = cast("City", city) if known is None else known.city()
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     current = None if start is None else np.sort(check_sites(centre, start, "start"))
-    sizes = _sizes(units, current)
+    sizes = _fleet_sizes(units, current)
     evaluator = check_hypercube(evaluator, sizes[-1])
     generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
@@ -212,19 +212,19 @@ def evaluate_in_draws(
     return np.array(rows)
 
 
-def extensions(sites: IntArray, most: IntArray) -> IntArray:
-    """Return the k deployments that add a unit to ``sites`` where fewer than ``most``, (N,), are: shape (k, p + 1)."""
+def with_one_more_unit(sites: IntArray, most: IntArray) -> IntArray:
+    """Return all deployments that add one unit to ``sites``, shape (k, p + 1); site n may hold ``most[n]`` units."""
     free = np.flatnonzero(np.bincount(sites, minlength=len(most)) < most)
     return np.sort(np.column_stack([np.repeat(sites[None], len(free), axis=0), free]), axis=1)
 
 
-def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
+def best_of_deployments(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
     """Return the deployment with the smallest objective among ``deployments``, shape (k, p), and its value."""
     values = objective.values(deployments)
     return deployments[values.argmin()], float(values.min())
 
 
-def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
+def _fleet_sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     """Return fleet sizes in ascending order, by default six from that of ``start`` on; raise if one is smaller."""
     least = 1 if start is None else len(start)
     if units is None and start is not None:
@@ -239,7 +239,7 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
 def _search_sizes(
     objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
-    """Search each size with ``budget`` evaluations; yield the best deployment, its value, and how it was found."""
+    """Yield for each fleet size p the best deployment for ``objective(p)``, its value, and how it was found."""
     before = None
     for p in sizes:
         problem = objective(p)
@@ -249,7 +249,7 @@ def _search_sizes(
         else:
             x0 = None
             if before is not None and len(before[0]) == p - 1:
-                x0 = [best_of(problem, extensions(before[0], problem.space.site_capacities))[0]]
+                x0 = [best_of_deployments(problem, with_one_more_unit(before[0], problem.space.site_capacities))[0]]
             run = minimize(problem, "local+", budget=budget, x0=x0, rng=rng)
             before = run.x, run.fun, f"local+, {run.nfev} evaluations"
         yield before
@@ -262,9 +262,9 @@ def _add_units(
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):
         if p > len(start):
-            more = extensions(sites, most)
+            more = with_one_more_unit(sites, most)
             if not len(more):
                 raise InputError(f"{p} units do not fit: the sites hold {most.sum()}. Pass a larger `colocation`.")
-            (sites, value), found = best_of(objective(p), more), "the best further unit"
+            (sites, value), found = best_of_deployments(objective(p), more), "the best further unit"
         if p in sizes:
             yield sites, value, found

@@ -100,7 +100,7 @@ class Model:
         return _count_options(self.settings) | {"cell_km": self.demand.cell_km}
 
     @cached_property
-    def recorded(self) -> CallLog | None:
+    def recorded_calls(self) -> CallLog | None:
         """The calls in the hours and weekdays of the settings; None if none of them has a recorded response."""
         chosen = week_mask(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
         try:
@@ -155,10 +155,10 @@ class Model:
         places = city.n_sites - len(set(s.closed))
         least = max(units_needed(city), len(s.pinned))
         least = least if s.colocate else min(least, places)
-        if self.recorded is None:
+        if self.recorded_calls is None:
             load = f"{city.total_rate * city.mean_service_time / 60:.2f} at once"
             return least, f"the fewest that lose at most 1 % of the calls ({load}) and are busy at most 30 %"
-        minutes = float(recorded_responses(self.recorded)[0].mean())
+        minutes = float(recorded_responses(self.recorded_calls)[0].mean())
         low, high = least, places + 1
         while low < high:  # the mean response falls with the fleet; the last one stands for none
             middle = (low + high - 1) // 2
@@ -189,7 +189,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
     said, rows = _describe_data(calls, stations)
-    calls, others = _other_rows(calls, stations, s)
+    calls, others = _treat_other_rows(calls, stations, s)
     rows += others
     read = [said + (others and f"{others} `others` changes that."), *_note_on_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
@@ -226,7 +226,7 @@ def _describe_data(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
     return said, f" {rows[2:]}.".replace("`", "") if rows else ""
 
 
-def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
+def _treat_other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Treat rows that may not be calls as `Settings.others` says; return the log, and sentences on these rows or ""."""
     done = OTHER_ROWS[_validate.choice(s.others, "others", OTHER_ROWS)]
     kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))

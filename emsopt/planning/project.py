@@ -33,7 +33,7 @@ from ..city.city import City, check_city
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, PathLike
 
-FORMAT = 1
+FORMAT_VERSION = 1
 ABOUT_FILE, BY_HOUR_FILE, CITY_FOLDER = "project.json", "by_hour.csv", "city/"
 MEMBERS = (ABOUT_FILE, BY_HOUR_FILE, *(CITY_FOLDER + name for name in tables.FILES))
 MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
@@ -105,8 +105,9 @@ class Project:
 
     def to_bytes(self) -> bytes:
         """Return the content of the project's file; raise unless all is texts, finite numbers, lists and mappings."""
-        content = {"emsopt_project": FORMAT, "version": self.version, "settings": self.settings, "about": self.about}
-        content |= {"scenarios": list(self.scenarios), "results": [_as_json(result) for result in self.results]}
+        content = {"emsopt_project": FORMAT_VERSION, "version": self.version, "settings": self.settings}
+        content |= {"about": self.about, "scenarios": list(self.scenarios)}
+        content["results"] = [_result_entry(result) for result in self.results]
         try:
             text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_as_plain)
         except (TypeError, ValueError) as error:
@@ -141,9 +142,8 @@ class Project:
             city = tables.from_files(City, parts)
             by_hour = None
             if BY_HOUR_FILE in files:
-                frame = formats.read_csv(Upload(BY_HOUR_FILE, files[BY_HOUR_FILE]), labelled=True)
-                by_hour = np.array([[float(cell) for cell in row] for row in frame.to_numpy()])
-            results, rows = [_from_json(entry) for entry in about["results"]], [dict(row) for row in about["scenarios"]]
+                by_hour = formats.read_csv(Upload(BY_HOUR_FILE, files[BY_HOUR_FILE]), labelled=True).to_numpy(float)
+            results, rows = list(map(_read_result, about["results"])), [dict(row) for row in about["scenarios"]]
             return cls(city, about["settings"], rows, results, about["about"], by_hour, about["version"])
         except (InputError, ValueError, TypeError, KeyError, AttributeError) as error:
             why = error if isinstance(error, InputError) else "a result or a table has another form than `save` writes."
@@ -183,15 +183,15 @@ def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
     for key, kind in ENTRIES.items():
         if not isinstance(about.get(key), kind):
             raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")
-    if about["emsopt_project"] != FORMAT:
+    if about["emsopt_project"] != FORMAT_VERSION:
         raise InputError(
-            f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT}: it was saved by "
-            f"emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
+            f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT_VERSION}: it was "
+            f"saved by emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
         )
     return about
 
 
-def _as_json(result: Result) -> dict[str, Any]:
+def _result_entry(result: Result) -> dict[str, Any]:
     """Return a result as types that JSON can hold."""
     entry: dict[str, Any] = {"kind": result.kind, "title": result.title}
     entry |= {"said": list(result.sentences), "details": list(result.details)}
@@ -202,8 +202,8 @@ def _as_json(result: Result) -> dict[str, Any]:
     return entry
 
 
-def _from_json(entry: dict[str, Any]) -> Result:
-    """Return the result that `_as_json` made an entry of."""
+def _read_result(entry: dict[str, Any]) -> Result:
+    """Return the result that `_result_entry` made an entry of."""
     table, given = None, entry.get("table")
     if given is not None:
         rows, columns = (list(map(str, given[name])) for name in ("rows", "columns"))

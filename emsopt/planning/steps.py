@@ -33,8 +33,8 @@ from .log_model import Model
 from .settings import Settings
 
 LEAST_DAYS, HELD_OUT_SHARE = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
-DRAWS = 400  # cities, drawn for the interval of a gain
-SETTLED_CHANGE = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
+N_DRAWS = 400  # cities, drawn for the interval of a gain
+NEGLIGIBLE_CHANGE = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
 MOST_ATOMS = 2000
 FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, units from which not to: it takes long
 
@@ -121,13 +121,11 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
     Rows: ``mean_response_min``, ``percentile_90_min``, ``late_over_8_min`` (named by the threshold, min). Columns:
     ``recorded`` and the deployments. Without recorded responses that is NaN, and nothing is rounded.
     """
-    if model.recorded is None:
-        table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
-        for name, e in evaluations.items():
-            table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
-        table.insert(0, "recorded", np.nan)
-        return table
-    minutes, step = recorded_responses(model.recorded)
+    if model.recorded_calls is None:
+        rows = ["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"]
+        values = {n: [e.mean_response, e.percentile_90, e.late_fraction(threshold)] for n, e in evaluations.items()}
+        return pd.DataFrame({"recorded": np.nan} | values, index=rows)
+    minutes, step = recorded_responses(model.recorded_calls)
     table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
         table[name] = rounded_measures(e, step, threshold)
@@ -190,7 +188,7 @@ def narrow_cells(model: Model, pair: tuple[Sites, Sites]) -> Model:
         if narrower.city.n_atoms > MOST_ATOMS:
             return model
         value, after = gain(narrower)
-        if abs(after - before) <= max(SETTLED_CHANGE[0] * value, SETTLED_CHANGE[1] * abs(after)):
+        if abs(after - before) <= max(NEGLIGIBLE_CHANGE[0] * value, NEGLIGIBLE_CHANGE[1] * abs(after)):
             return model
         model, before = narrower, after
 
@@ -227,7 +225,7 @@ def compare_deployments(
     known = drawn_cities(cast("Fit", model.fit), **model.count_options, **model.making)
     known = replace(known, estimate=known.estimate.scaled(load))
     how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "progress": progress}
-    return compare(known, deployments, draws=DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
+    return compare(known, deployments, draws=N_DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
 
 
 def plan_day(

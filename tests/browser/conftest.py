@@ -41,3 +41,15 @@ def voila(tmp_path_factory):
     arguments = ["voila", str(folder / "dashboard.ipynb"), *CULLING_OPTIONS, "--Voila.ip=127.0.0.1"]
     with served(arguments, home, "/voila/static/voila.js") as address:
         yield address
+
+
+@pytest.fixture
+def dashboard(browser, voila):
+    """A page with the dashboard, whose figures are there and whose kernel answers."""
+    from test_dashboard_page import drawn
+    from test_notebook_pages import watched
+
+    with watched(browser, voila) as page:
+        page.goto(voila)
+        drawn(page)
+        yield page

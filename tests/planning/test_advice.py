@@ -175,9 +175,7 @@ def test_a_log_that_contradicts_the_stations_is_not_advised_on(what):
     found = eo.planning.advise(calls, stations, settings)
     assert (found.model.fit is None) == (what == "stations")  # the log as a whole does not contradict them
     assert found.best is found.proposed is None
-    assert re.search(
-        "No plan is proposed, as the log contradicts the stations.*stations are missing", str(found), re.DOTALL
-    )
+    assert re.search("No plan is proposed, as the log contradicts(.|\n)*stations are missing", str(found))
     refused("plan of the day", found.with_day, 1)
 
 
@@ -222,11 +220,8 @@ def test_days_are_held_out_by_one_rule_and_wrong_findings_stop_the_advice():
         part = calls.between("2015-01-01", f"2015-01-{days + 1:02d}")
         assert steps.count_held_out_days(part, given) == (days, held)
     refused("from 0 to 13", steps.count_held_out_days, calls, 14)
-    for empty, found in (
-        ("counted", "no place; swapped coordinates; gaps in time"),
-        ("missing", "swapped coordinates"),
-    ):
-        said = rf"something is wrong in the data: .*{found}\."
+    for empty, gaps in (("counted", "; gaps in time"), ("missing", "")):
+        said = rf"something is wrong in the data: no place; swapped coordinates{gaps}\."
         refused(said, eo.planning.advise, *eo.datasets.practice_calls(), Settings(empty_days=empty))
 
 

@@ -32,8 +32,8 @@ COLUMN_LAYOUT = {"flex": "1 1 28em", "min_width": "0"}  # two of them fit beside
 class Panel(widgets.VBox):
     """A column of widgets that updates its outputs when one of its inputs changes.
 
-    A subclass passes its controls to `__init__`, lays out the widgets with `arrange`, and defines `compute`, which
-    returns the result for the current settings, and `draw`, which displays it.
+    A subclass passes its controls to `__init__`, calls `arrange_widgets`, and defines `compute`, which returns the
+    result for the current settings, and `draw`, which displays it.
 
     ``controls`` are inputs and buttons by name, made by `control` and `button`. A button calls its action when clicked,
     an input when changed; an input without one calls `respond`. ``outputs`` are HTML widgets that show results, and

@@ -35,7 +35,7 @@ FIRST_RESULTS = ("comparison", "back_test", "recorded")  # shown before all othe
 class TrustTabs:
     """The back-test, the comparison and the plan of the day for the city of ``bench``, with their buttons and results.
 
-    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`, in minutes or shares.
+    ``gains`` has mean, low and high (90 %) of gains of one deployment over another, by `gain_key`, in min or shares.
     ``day`` and ``data`` are the widgets of the two tabs; ``link`` holds a link to the page of the back-test.
     """
 

@@ -252,7 +252,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
         city = tables.from_files(City, {file.name: file.content for file in files}, DEFAULT_NAME)
         return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _file_names(files)})
     reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
-    calls, stations, found = _read(files, reading)
+    calls, stations, found = _read_uploads(files, reading)
     _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
     for what, read in OTHER_FILES.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
@@ -304,7 +304,9 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
         raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Remove some rows.")
 
 
-def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
+def _read_uploads(
+    files: Sequence[Upload], reading: Mapping[str, Any]
+) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
     """Return the log, the table of stations, and all files by kind of content ("calls", "stations", "areas", ...)."""
     if len(files) < 2:
         raise InputError(

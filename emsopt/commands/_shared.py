@@ -6,34 +6,29 @@ import os
 import sys
 import textwrap
 import time
+from argparse import ArgumentParser
+from collections.abc import Iterable
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 from .._files.atomic import make_folder, write_file
-from ..city.city import HOURS_A_YEAR
+from ..city.city import HOURS_A_YEAR, City
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from ..city.city import City
-    from ..errors._types import Progress
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-
+from ..errors._types import Progress
+from ..evaluators.evaluation import LATE_MIN, Evaluation
+from ..evaluators.metrics import Metric
 
 # All files that the commands write (earlier versions: back_test.html). Those of an earlier run would mislead.
-RESULTS = ("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv",
-           "report.html", "back_test.html", "recorded.csv", "calibration.csv", "deployments.csv", "scenarios.csv",
-           "gains_by_atom.csv", "worse.csv", "plan.csv", "plan_moves.csv", "sheet.html")  # fmt: skip
-EVERY_S = 15.0  # seconds between lines of progress, which stay on the screen
+RESULT_FILES = ("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv",
+                "profile.csv", "report.html", "back_test.html", "recorded.csv", "calibration.csv", "deployments.csv",
+                "scenarios.csv", "gains_by_atom.csv", "worse.csv", "plan.csv", "plan_moves.csv",
+                "sheet.html")  # fmt: skip
+PROGRESS_INTERVAL_S = 15.0  # seconds between lines of progress, which stay on the screen
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:
-    """Add the options that two commands share: objective, model, constraints on the fleet, and folder of results."""
+    """Add the options that two commands share: objective, evaluator, rules for the sites, and folder of results."""
     add = parser.add_argument
     late = "responses from MIN minutes on are late (default: %(default)g)"
     add("--threshold", type=float, default=LATE_MIN, metavar="MIN", help=late)
@@ -49,27 +44,27 @@ def add_fleet_options(parser: ArgumentParser) -> None:
 
 
 def write_results(out: Path, files: Iterable[Path], start: float) -> None:
-    """Write results by iterating over ``files``; then remove those of earlier runs and print the names.
+    """Iterate over ``files``, which writes them; then delete results of earlier runs, and print names and seconds.
 
-    After an interrupt, this is done for the files written so far. ``start`` is a time by `time.perf_counter`.
+    An interrupt does not prevent that for the files written so far. ``start`` is a time by `time.perf_counter`.
     """
     written: list[Path] = []
     try:
         written.extend(files)
     finally:
         if written:
-            for stale in {out / name for name in RESULTS} - set(written):
+            for stale in {out / name for name in RESULT_FILES} - set(written):
                 stale.unlink(missing_ok=True)
-            names = wrap(", ".join(path.name for path in written))
+            names = wrap_text(", ".join(path.name for path in written))
             print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:\n{names}")
 
 
-def wrap(text: str) -> str:
-    """Wrap a sentence to the width of the screen; return a table unchanged."""
+def wrap_text(text: str) -> str:
+    """Wrap a sentence at 118 characters; return a text of several lines, such as a table, unchanged."""
     return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
-def progress(task: str) -> Progress:
+def progress_option(task: str) -> Progress:
     """Return the ``progress`` option of a task: True for a bar in a terminal, else a function that prints to stderr."""
     if sys.stderr.isatty():
         return True
@@ -77,7 +72,7 @@ def progress(task: str) -> Progress:
 
     def show(done: int, total: int | None) -> None:
         nonlocal last
-        if (now := time.monotonic()) - last >= EVERY_S:
+        if (now := time.monotonic()) - last >= PROGRESS_INTERVAL_S:
             last = now
             of = "" if total is None else f" of {total:,}"
             print(f"emsopt: {task}: {done:,}{of} after {now - start:.0f} s", file=sys.stderr, flush=True)
@@ -86,7 +81,7 @@ def progress(task: str) -> Progress:
 
 
 def results_folder(name: str, inputs: list[str | None]) -> Path:
-    """Create and return the folder for results; raise if an input is it or its folder ``city``, or a file in these."""
+    """Create and return the folder for results; raise if an input is or lies in this folder or its folder ``city``."""
     out = make_folder(name, "--out")
     for path in filter(None, inputs):
         holder = path if os.path.isdir(path) else os.path.dirname(os.path.realpath(path))
@@ -102,8 +97,8 @@ def draw_deployments(
 ) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written.
 
-    ``hours`` is the number of hours per year in which the city has its call rates. Without coordinates nothing is
-    written, and without Matplotlib only the map.
+    ``hours`` is the number of hours per year with the city's call rates. Without coordinates nothing is written, and
+    without Matplotlib only the map.
     """
     from ..maps.deployments import deployment_map
 

@@ -1,16 +1,13 @@
-"""``emsopt notebooks FOLDER``: copy the series of notebooks, which an installed package holds, to a folder."""
+"""``emsopt notebooks FOLDER``: copy the notebooks of the package; `emsopt.datasets.check_answer` checks exercises."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .._files.atomic import make_folder, write_file
 from ..errors import DataUnavailableError, InputError
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
 DESCRIPTION = "Copy the notebooks to a folder. Open them there by: jupyter lab 00_start_here.ipynb"
 

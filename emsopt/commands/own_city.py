@@ -1,4 +1,4 @@
-"""``emsopt city CALLS STATIONS``: find the best deployment and a daily plan from a log of calls."""
+"""``emsopt city CALLS STATIONS``: find the best deployment and a plan of the day from a log of calls."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import os
 import re
 import shlex
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
 
 from .._files.atomic import check_replaceable, write_file
 from .._files.formats import read_csv, table_text
+from ..calls import CallLog, read_calls, read_stations
+from ..calls.profile import hours_a_year
 from ..city import tables
-from ..errors import EmsoptError, InputError, Message
+from ..datasets import practice_calls, san_jose_calls, write_templates
+from ..errors import Argument, EmsoptError, InputError, Message
 from ..errors._validate import existing_file, path, positive_number, whole_number
+from ..maps import live_sheet
+from ..planning import Advice, advise
+from ..planning.comparison import Interval
 from ..planning.settings import OPTIONS, Settings, name_station_columns, parse_columns
+from ..planning.sweeps import scenario_row
+from ..roads import RoadNetwork
 from . import _shared
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pandas as pd
-
-    from ..calls import CallLog
-    from ..errors import Argument
-    from ..planning import Advice
-    from ..planning.comparison import Interval
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -72,8 +72,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 @cache
-def _options() -> dict[str, str]:
-    """Return the command-line option for each argument that a message may name."""
+def _option_flags() -> dict[str, str]:
+    """Return the command-line option for each Python argument that a message may name."""
     parser = ArgumentParser()
     add_options(parser)
     options = {action.dest: action.option_strings[0] for action in parser._actions if action.option_strings}
@@ -81,17 +81,17 @@ def _options() -> dict[str, str]:
 
 
 def _quote_value(value: object) -> str:
-    """Return a value quoted for a shell, in double quotes if it has single ones."""
+    """Return a value quoted for a shell, in double quotes if it contains single quotes and nothing special."""
     text = str(value)
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\]', text) else shlex.quote(text)
 
 
-def in_options(text: object) -> str:
+def with_option_names(text: object) -> str:
     """Return a message, or that of an error, with command-line options in place of Python arguments."""
 
     def spelled(argument: Argument) -> str:
         name, value = argument
-        option = _options().get(name, f"`{name}`")
+        option = _option_flags().get(name, f"`{name}`")
         if isinstance(value, dict):
             words = (f"{role}={'...' if column is ... else _quote_value(column)}" for role, column in value.items())
             return f"{option} {' '.join(words)}"
@@ -99,25 +99,21 @@ def in_options(text: object) -> str:
             return option
         return f"`{option}`" if value is None else f"{option} {_quote_value(value)}"
 
-    return Message.of(text).by(spelled, _options())
+    return Message.of(text).by(spelled, _option_flags())
 
 
 def run(options: Namespace) -> None:
-    """Run the command; errors name its options."""
+    """Run the command; name its options, not Python arguments, in the messages of errors."""
     try:
-        _run(options)
+        _run_analysis(options)
     except EmsoptError as error:
-        error.args = (in_options(error), *error.args[1:])
+        error.args = (with_option_names(error), *error.args[1:])
         raise
 
 
-def _run(options: Namespace) -> None:
-    """Read the files, print advice and write results; errors may name Python arguments."""
-    from ..planning import advise
-
+def _run_analysis(options: Namespace) -> None:
+    """Read the files, print advice and write results; messages of errors name Python arguments."""
     if options.templates is not None:
-        from ..datasets import write_templates
-
         for file in write_templates(options.templates):
             print(f"wrote {file}")
         return
@@ -129,26 +125,24 @@ def _run(options: Namespace) -> None:
         if options.hours is not None:
             raise InputError("`moves` plans all hours of the day. Leave out `hours`.")
     inputs = [*options.files, *(getattr(options, name) for name in ("areas", "travel_times", "roads", "homes"))]
-    settings = _settings(options)
-    calls, stations = _read(options)
-    advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
+    settings = _make_settings(options)
+    calls, stations = _read_log(options)
+    progress = _shared.progress_option("starts of the search, then cities drawn")
+    advice = advise(calls, stations, settings, progress=progress)
     out = _shared.results_folder(options.out, inputs)
-    lines = [_shared.wrap(in_options(line)) for line in advice.sentences]
+    lines = [_shared.wrap_text(with_option_names(line)) for line in advice.sentences]
     last = ["Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
-    lines += map(in_options, ("", *(advice.details if options.details else last)))
+    lines += map(with_option_names, ("", *(advice.details if options.details else last)))
     print("\n".join(lines), flush=True)
     _shared.write_results(out, _write_results(advice, out, options.moves), start)
 
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
-    """Write the results and yield the path of each; the plan of the day, which takes longest, comes last."""
-    from ..calls.profile import hours_a_year
-    from ..maps import live_sheet
-
+    """Write the results and yield the path of each file, the slow plan of the day last."""
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
     yield advice.save(out / "report.html")
     yield model.city.save(out / "city")
-    for name, frame in _tables(advice):
+    for name, frame in _result_tables(advice):
         yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
@@ -156,7 +150,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
-        advice = advice.with_day(moves, progress=_shared.progress("plan of the day"))
+        advice = advice.with_day(moves, progress=_shared.progress_option("plan of the day"))
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")
@@ -164,12 +158,8 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
             yield write_file(out / f"{name}.csv", table_text(frame))
 
 
-def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and content of each table of results."""
-    import pandas as pd
-
-    from ..planning.sweeps import scenario
-
+def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the name and content of each table of results, except those of the plan of the day."""
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
     yield "checks", model.checks.to_frame()
     yield "profile", model.demand.profile.to_frame()
@@ -179,7 +169,7 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     if not found:
         return
     metric = "response" if s.metric == "mean_response" else "late"
-    rows = {name: scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()}
+    rows = {name: scenario_row(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()}
     if advice.comparison is not None:
         _, low, high = cast("Interval", advice.gain)
         best = next(row for name, row in rows.items() if name not in ("today", "p-median"))
@@ -193,20 +183,15 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "worse", advice.worse_zones.reset_index()
 
 
-# -- reading ------------------------------------------------------------------------------------------------------
-
-
-def _settings(options: Namespace) -> Settings:
-    """Return the settings that the options give."""
-    from ..roads import RoadNetwork
-
+def _make_settings(options: Namespace) -> Settings:
+    """Return the settings of the analysis that the options of the command specify."""
     minutes, where = options.travel_times, options.roads
     if minutes is not None and options.speed_kmh is None and where is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
     positive_number(options.threshold, "threshold", "min")
     check_replaceable(path(options.out, "--out") / "city", tables.CITY_FILE, tables.FILES)
     given = {name: option.read(vars(options)[name], name) for name, option in OPTIONS.items() if vars(options)[name]}
-    given["today"] = _read_today(options.today)
+    given["today"] = _read_todays_stations(options.today)
     given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"
     given["travel_times"] = minutes
     given["homes"] = None if options.homes is None else _read_homes(options.homes)
@@ -216,10 +201,8 @@ def _settings(options: Namespace) -> Settings:
     return Settings(**given)
 
 
-def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
-    """Return the log and the stations."""
-    from ..datasets import practice_calls, san_jose_calls
-
+def _read_log(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
+    """Return the log and the stations of the files or of the example that the options name."""
     if options.practice + options.san_jose + bool(options.files) > 1:
         raise InputError("give --practice, --san-jose or files, only one of them.")
     if options.practice:
@@ -233,13 +216,10 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 
 def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
-    """Return the log and the stations in the files; the error tells if the files are in the wrong order."""
-    from ..calls import read_calls, read_stations
-
+    """Return the log and the stations in the files; the message of an error says if their order is wrong."""
     *logs, table = options.files
-    columns, of_table = (
-        value and parse_columns(value, "columns") for value in (options.columns, options.station_columns)
-    )
+    given = options.columns, options.station_columns
+    columns, of_table = (value and parse_columns(value, "columns") for value in given)
     how = {name: getattr(options, name) for name in ("time_zone", "time_format", "crs", "where", "on_bad")}
     try:
         calls = read_calls(logs if logs[1:] else logs[0], columns, **how)
@@ -264,8 +244,6 @@ def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
 
 def _is_log(file: str) -> bool:
     """Return whether a file can be read as a log of calls."""
-    from ..calls import read_calls
-
     with suppress(EmsoptError):
         return bool(read_calls(file))
     return False
@@ -280,7 +258,7 @@ def _read_homes(name: str) -> dict[str, str]:
     return {str(unit).strip(): str(station).strip() for unit, station in pairs}
 
 
-def _read_today(names: list[str] | None) -> list[str] | None:
+def _read_todays_stations(names: list[str] | None) -> list[str] | None:
     """Return the station of each of today's units: as given, or from a file with a column ``station``."""
     if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
         return names
@@ -289,17 +267,12 @@ def _read_today(names: list[str] | None) -> list[str] | None:
     column = next((columns[key] for key in ("station", "site", "name") if key in columns), None)
     if column is None:
         raise InputError(f"{file} must have a column 'station' with the station of each unit; got {list(columns)}.")
-    counts = table[columns["units"]] if "units" in columns else [1] * len(table)
-    return [str(station) for station, n in zip(table[column], counts, strict=True) for _ in range(_read_count(n, file))]
-
-
-def _read_count(cell: Any, file: str) -> int:
-    """Convert a cell to a number of units; errors name ``file``."""
-    text = str(cell).strip()
-    return whole_number(int(text) if text.isdigit() else text, f"{file}: units", low=0)
+    units = [str(cell).strip() for cell in table[columns["units"]]] if "units" in columns else ["1"] * len(table)
+    counts = [whole_number(int(n) if n.isdigit() else n, f"{file}: units", low=0) for n in units]
+    return [str(station) for station, n in zip(table[column], counts, strict=True) for _ in range(n)]
 
 
 def _read_table(name: str, option: str, noun: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return a file as a table, and its columns by their names in lower case."""
+    """Read the table that an option names; return it, and its columns by their names in lower case."""
     table = read_csv(existing_file(name, option, noun))
     return table, {str(column).strip().lower(): column for column in table.columns}

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 from .._files.atomic import write_file
 from .._files.formats import table_text
+from ..city.city import City
+from ..city.deployment_space import DeploymentSpace
+from ..datasets import load_st_paul, paper_table
 from ..errors import InputError
 from ..errors._validate import positive_number
+from ..evaluators import Evaluation, p_median
+from ..evaluators.by_name import evaluate
+from ..evaluators.metrics import metric_label
+from ..evaluators.objective import Objective
 from . import _shared
 
 if TYPE_CHECKING:
@@ -17,10 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-
-    from ..city.city import City
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.objective import Objective
 
 ST_PAUL_UNITS = 9
 
@@ -34,12 +37,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Find the optimum, print tables, and write a map and a figure."""
-    from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
-    from ..datasets import load_st_paul
-    from ..evaluators.objective import Objective
-
+    """Find and print the optimum, and write a map, a figure and tables."""
     start = time.perf_counter()
     city = load_st_paul() if options.city is None else City.load(options.city)
     units = ST_PAUL_UNITS if options.city is None and options.units is None else options.units
@@ -48,7 +46,7 @@ def run(options: Namespace) -> None:
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
     positive_number(options.threshold, "threshold", "min")
-    describe(city, units)
+    print_city(city, units)
     space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
     metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
     objective = Objective(city, space, options.evaluator, metric, capacity=options.capacity)
@@ -57,8 +55,8 @@ def run(options: Namespace) -> None:
     _shared.write_results(out, _write_tables(options, objective, found, out), start)
 
 
-def describe(city: City, units: int) -> None:
-    """Print the size and load of the city, its mean times and notes, and a warning if these times are impossible."""
+def print_city(city: City, units: int) -> None:
+    """Print the city's size, load, mean times (min) and notes, and a warning if these times are impossible."""
     print(
         f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
         f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
@@ -78,14 +76,12 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     ``threshold`` is the response time (min) from which a call is late. An optimum that is not proven is named "best
     found".
     """
-    from ..evaluators import p_median
-    from ..evaluators.by_name import evaluate
     from ..planning.advice import tally
     from ..planning.steps import search
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    best, sites, how = search(objective, progress=_shared.progress("search, starts"))
+    best, sites, how = search(objective, progress=_shared.progress_option("search, starts"))
     idle = space.units - int((space.capacities > 0).sum())
     deployments = {best: sites}
     if idle <= 0:
@@ -104,11 +100,9 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
 def _write_tables(options: Namespace, objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:
     """Write a map, a figure and a table of the optimum by offered load, which is also printed; yield their paths.
 
-    For St. Paul with the settings of "Optimizing Server Locations in Spatial Queues", the values in that paper are
-    printed alongside, and a second table has the optimum by service rate.
+    For St. Paul with the settings of "Optimizing Server Locations in Spatial Queues", the paper's values are printed
+    too, and a second table has the optimum by service rate.
     """
-    from ..datasets import paper_table
-    from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
     yield from _shared.draw_deployments(objective.city, objective.metric, found, out)
@@ -119,21 +113,21 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     other = queue or options.colocate or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not other
     settled = [load for load in loads.index if load < 1 or not queue]
-    progress = _shared.progress("loads")
+    progress = _shared.progress_option("loads")
     by_load = load_sweep(space.city, space, settled, metric=metric, capacity=capacity, progress=progress)
     label = metric_label(metric)
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
     _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
     yield write_file(out / "by_load.csv", table_text(by_load, index=True))
     if paper:
-        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_shared.progress("service rates"))
+        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_shared.progress_option("service rates"))
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         _print_table(title, by_rate, (rates, "first version, Table 3"))
         yield write_file(out / "by_service_rate.csv", table_text(by_rate, index=True))
 
 
 def _print_table(title: str, ours: pd.DataFrame, theirs: tuple[pd.DataFrame, str] | None) -> None:
-    """Print a table and, in further columns, the values of ``theirs``, a paper's table and its source, if given."""
+    """Print a table and, in further columns, a paper's values if ``theirs``, its table and source, is given."""
     table = ours.filter(["optimum", "p_median", "lower_bound"])
     if theirs is not None:
         papers, source = theirs

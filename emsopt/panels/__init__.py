@@ -9,7 +9,7 @@
 ``claims_panel``       what the papers claim, with our verdicts and links to the evidence
 ``dashboard``          a page for users who do not program: choose a city or upload your own, and place its units
 
-Each is a `Panel`, an ipywidgets box whose widgets are listed by name in ``refs``.
+Each is a `Panel`, an ipywidgets box. Its ``refs`` has the inputs and outputs by name.
 """
 
 from ..errors import MissingDependencyError

@@ -3,53 +3,50 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import plots
+from ..city import City
+from ..errors._types import IntArray, Sites
+from ..evaluators import Evaluation
+from ..evaluators.enumeration import Enumeration
 from ..maps import _colours
 from ..maps.deployments import place_name
 from ..planning.advice import tally
-from ._widgets import bar_cell, lines, picture, table
+from ..planning.project import Result
+from ._widgets import bar_cell, paragraphs, table, titled_image
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from ..city import City
-    from ..errors._types import IntArray, Sites
-    from ..evaluators import Evaluation
-    from ..evaluators.enumeration import Enumeration
-    from ..planning.project import Result
-
-CALLS = 50_000  # calls per simulation
+SIMULATED_CALLS = 50_000  # calls per simulation
 MOST_LISTED = 100  # atoms
-MODELS = {name: f"{name} hypercube" for name in ("exact", "approximate")}
-MODELS["simulation"] = f"simulation of {CALLS:,} calls"
+MODEL_TITLES = {name: f"{name} hypercube" for name in ("exact", "approximate")}
+MODEL_TITLES["simulation"] = f"simulation of {SIMULATED_CALLS:,} calls"
 
 
-def has_map(city: City) -> bool:
+def has_coordinates(city: City) -> bool:
     """Return whether a city has coordinates."""
     return city.atom_locations is not None and city.site_locations is not None
 
 
-def join_values(facts: Mapping[str, Any]) -> str:
-    """Return one line of text such as "load factor 1; colocation no" from values by name, without empty ones."""
+def facts_line(facts: Mapping[str, Any]) -> str:
+    """Return names and values as a line of text such as "load factor 1; colocation no", without empty values."""
     words = {True: "yes", False: "no"}
     texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
     return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text)
 
 
 def place_names(city: City) -> list[str]:
-    """Return a name for each of the G places, which are groups of interchangeable sites (`City.twin_groups`)."""
+    """Return a name for each of the G places (groups of interchangeable sites, `City.twin_groups`)."""
     groups, names = city.twin_groups, np.array(city.site_names)
     return [place_name(names[groups == place].tolist()) for place in range(groups.max() + 1)]
 
 
 def place_counts(city: City, sites: Sites) -> IntArray:
-    """Return the number of units at each of the G places (groups of interchangeable sites), shape (G,)."""
+    """Return the number of units of a deployment at each of the G places (see `place_names`), shape (G,)."""
     return np.bincount(city.twin_groups[sites], minlength=city.twin_groups.max() + 1)
 
 
@@ -66,12 +63,11 @@ def figures_table(
     baseline: str | None = None,
     interval: tuple[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """Return a table that compares deployments, one column each.
+    """Return an HTML table that compares deployments, one column each.
 
     ``threshold`` is the response time (min) from which a call is late. ``means`` has evaluations of the same
-    deployments by other models, by name of the model; each gives a row of mean responses. With ``baseline``, one of the
-    names, further rows have the gains over that deployment, and ``interval`` is the title of one more row and its cells
-    by deployment.
+    deployments by other models, by a suffix to the title of their row of mean responses. With the name of a
+    ``baseline``, further rows have the gains over it; ``interval`` is the title of one more row and its cells by name.
     """
     values = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in values]}
@@ -99,7 +95,7 @@ def figures_table(
         rows[interval[0]] = [interval[1].get(name, "–") for name in evaluations]
     first = next(iter(values))
     rest = "are lost" if first.capacity == "loss" else "wait"
-    caption += f" Figures: {MODELS[first.evaluator]}; calls that find no unit free {rest}."
+    caption += f" Figures: {MODEL_TITLES[first.evaluator]}; calls that find no unit free {rest}."
     return table(caption, evaluations, rows.items())
 
 
@@ -109,21 +105,19 @@ def format_signed(value: float, digits: int) -> str:
 
 
 def deployment_titles(evaluations: Mapping[str, Evaluation]) -> list[str]:
-    """Return the names of deployments, with the number of units if these differ."""
+    """Return the names of deployments, with the numbers of units if these differ."""
     sizes = {name: len(e.sites) for name, e in evaluations.items()}
     differ = len(set(sizes.values())) > 1
     return [f"{name} ({units} units)" if differ else name for name, units in sizes.items()]
 
 
 def district_table(
-    city: City,
-    evaluations: Mapping[str, Evaluation],
-    baseline: str,
-    waits: Callable[[Evaluation, Evaluation], str],
+    city: City, evaluations: Mapping[str, Evaluation], baseline: str, waits: Callable[[Evaluation, Evaluation], str]
 ) -> str:
-    """Return a table of the mean response (min) of each atom, those that lose most against ``baseline`` first.
+    """Return an HTML table of each atom's mean response (min), the largest increases over ``baseline`` first.
 
-    At most `MOST_LISTED` atoms are listed. Sentences count those that gain and lose; ``waits`` names who waits longer.
+    At most `MOST_LISTED` atoms are listed. Sentences above count the atoms that gain and lose, and ``waits`` is called
+    with two evaluations to say who waits longer.
     """
     base = evaluations[baseline].atom_response
     others = [name for name in evaluations if name != baseline]
@@ -145,11 +139,11 @@ def district_table(
     few = f" The {MOST_LISTED} with the largest losses of {len(base)} are listed." * (len(base) > MOST_LISTED)
     heads = deployment_titles({name: evaluations[name] for name in shown})
     caption = f"Mean response by district (min), and the difference to {baseline}.{few}"
-    return lines(*notes) + table(caption, ["calls per hour", *heads], rows)
+    return paragraphs(*notes) + table(caption, ["calls per hour", *heads], rows)
 
 
 def busy_table(evaluations: dict[str, Evaluation]) -> str:
-    """Return a table with bars for the mean utilisation of the units at each site, which screen readers can read."""
+    """Return an HTML table with bars and figures for the mean utilisation of the units at each site."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
     for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
         names = dict(zip(e.sites.tolist(), e.site_names, strict=True))
@@ -162,11 +156,11 @@ def busy_table(evaluations: dict[str, Evaluation]) -> str:
 
 
 def results_html(entries: Iterable[Result]) -> str:
-    """Return results of a project as HTML: for each its title, sentences and table."""
+    """Return the titles, sentences and tables of results of a project as HTML."""
     return "".join(
-        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said, *entry.details)}" + (
+        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{paragraphs(*entry.sentences, *entry.details)}" + (
             "" if entry.table is None else table("", entry.table.columns, (
-                (str(name).replace("_", " "), [_cell(value) for value in row])
+                (str(name).replace("_", " "), [_cell_text(value) for value in row])
                 for name, row in zip(entry.table.index, entry.table.to_numpy(object), strict=True)
             ))
         )
@@ -174,8 +168,8 @@ def results_html(entries: Iterable[Result]) -> str:
     )  # fmt: skip
 
 
-def _cell(value: object) -> str:
-    """Return a cell of a result as text, numbers with at most three decimals."""
+def _cell_text(value: object) -> str:
+    """Return a cell of a result's table as text; numbers have three decimals unless these are 0."""
     if isinstance(value, (float, np.floating)):
         return "" if np.isnan(value) else f"{value:.3f}".removesuffix(".000")
     return "" if value is None else str(value)
@@ -186,19 +180,19 @@ def response_picture(evaluations: dict[str, Evaluation], threshold: float) -> st
     said = ", ".join(f"{name} {e.late_fraction(threshold):.1%}" for name, e in evaluations.items())
     alt = f"Histogram of response times; {threshold:g} minutes or more take: {said}."
     draw = partial(plots.response_histogram, evaluations, threshold=threshold)
-    return picture(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
+    return titled_image(draw, "How long responses take", alt, size=(6.2, 3.9), box=(0.13, 0.16, 0.83, 0.71))
 
 
 def alternatives_table(
     enumeration: Enumeration | None, k: int, threshold: float, baseline: tuple[str, Evaluation], intro: str
 ) -> str:
-    """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
+    """Return an HTML table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
     evaluation by the approximate model; a column has the gain over it. ``intro`` begins the caption.
     """
     if enumeration is None:
-        return lines(
+        return paragraphs(
             "There are too many deployments to evaluate all at every change. Press Search thoroughly: then those "
             "within one move of the best are listed here."
         )

@@ -1,11 +1,14 @@
-"""The dashboard: choose a city, place its units, compare, and keep the results, without writing code."""
+"""The dashboard: choose a city, place its units, compare, and keep the results, without writing code.
+
+The part that belongs to one city, with its tabs of results, is `Workbench` in ``_tabs.py``.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from anywidget import AnyWidget
@@ -14,32 +17,42 @@ from ipywidgets import HTML, Dropdown, HBox, IntSlider, Text, VBox
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
+from ..errors._types import PathLike
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
-from ._charts import has_map
+from ._charts import has_coordinates
 from ._panel import Panel
-from ._report import report
+from ._report import report_html
 from ._tabs import Workbench
 from ._uploads import (
     CityForm,
-    Files,
+    FileChooser,
     OpenedCity,
     base_name,
     check_size,
     city_from_uploads,
     city_of_model,
-    in_controls,
-    summary,
+    files_text,
+    with_control_names,
 )
-from ._widgets import Success, add_class, button, control, download, explain, group, lines, png, seed_input, table
-
-if TYPE_CHECKING:
-    from ..errors._types import PathLike
+from ._widgets import (
+    SuccessText,
+    add_class,
+    button,
+    control,
+    download_link,
+    error_text,
+    group,
+    paragraphs,
+    png,
+    seed_input,
+    table,
+)
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
-PROJECT = "Opened project"
+OPENED_PROJECT = "Opened project"
 ST_PAUL_UNITS = 9
-ENVIRONMENT = "EMSOPT_PROJECT"
+PROJECT_VARIABLE = "EMSOPT_PROJECT"
 COLUMNS = {  # columns of the table of scenarios: title and format
     "city": "{city}",
     "deployment": "{deployment}",
@@ -111,7 +124,7 @@ STYLE = """<style>
 
 
 class Browser(AnyWidget):
-    """An invisible widget in the dashboard that saves files, and names controls for screen readers."""
+    """An invisible widget that lets the browser save files, and names controls for screen readers."""
 
     _esm = Path(__file__).with_name("browser.js")
 
@@ -140,25 +153,13 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name.
-
-        The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save``, ``report`` and
-        ``share``, which make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and
-        ``seed`` of the random one; ``files``, the buttons ``read`` and ``again``, and the fields of
-        `emsopt.planning.settings.OPTIONS`, such as ``speed_kmh``. The table of ``scenarios``: ``label`` (name of the
-        next one) and the buttons ``add``, ``empty`` and ``files_made``, which makes ``links`` to files.
-
-        The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
-        (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes
-        from which a response is late), ``evaluator``, ``pinned`` and ``closed`` (sites that keep a unit or get none in
-        the optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of
-        the best deployments to list), ``moves`` and ``hold_out`` (days of the back-test). The user's deployment:
-        ``sites`` (a list of inputs) and the buttons ``optimum``, ``p_median`` and ``keep``, which makes it today's.
-        Work: ``search``, ``cancel``, ``progress`` (a bar) and ``wait``, a function that waits until the search has
-        ended; ``plan_start``, ``test_start`` and ``compare_start``, with ``..._cancel`` and ``..._wait``. Results:
-        ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``map`` and, drawn when
-        their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation of each unit), ``responses``,
-        ``alternatives``, ``plan`` and ``trust``, with ``plan_message`` and ``trust_message``.
+        ``refs`` has for the whole page ``city``, ``files`` and the options in `emsopt.planning.settings.OPTIONS`, the
+        buttons ``open``, ``save``, ``report`` and ``share``, the table ``scenarios`` and the line ``message``. All
+        others belong to the city shown and are replaced with it: inputs such as ``load``, ``units``, ``threshold``
+        (min) and ``sites`` (a list, the user's deployment), and results such as ``figures``, ``map`` and, drawn when
+        their tab is chosen in ``tabs``, ``districts``, ``busy``, ``responses``, ``alternatives``, ``plan`` and
+        ``trust``. Work in the background has buttons to start and cancel it, and a function that waits for its end:
+        ``search``, ``cancel`` and ``wait``, and ``plan_start``, ``plan_cancel`` and ``plan_wait`` or the like.
 
     Examples
     --------
@@ -180,10 +181,10 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
-        self.form = CityForm(self._read, self._reread)
+        self.form = CityForm(self._read_files, self._read_again)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
-        opening = Files(description="Open", tooltip="Open a project that was saved", accept=".zip")
+        opening = FileChooser(description="Open", tooltip="Open a project that was saved", accept=".zip")
         opening.action = self._open
         controls = {
             "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
@@ -197,10 +198,10 @@ class _Dashboard(Panel):
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
             "add": button("Add to the table", "Add the deployments as they are now", self._add),
             "empty": button("Empty the table", "Remove all rows", self._clear_table),
-            "files_made": button("Make files", "Make links to save a table, a map and a picture", self._link),
+            "files_made": button("Make files", "Make links to save a table, a map and a picture", self._link_files),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
-        self.message.words = in_controls
+        self.message.words = with_control_names
         for name in ("open", "save", "report", "share"):
             controls[name].layout = {"width": "auto", "min_width": "5em"}
         self.place, at = VBox(), self.controls
@@ -217,8 +218,8 @@ class _Dashboard(Panel):
         self._start(project)
 
     def _start(self, project: PathLike | Project | None) -> None:
-        """Open the project that is given, or that the environment names, or else St. Paul."""
-        named = os.environ.get(ENVIRONMENT, "").strip() if project is None else ""
+        """Open ``project`` or, if it is None, the one that the environment variable names, or else St. Paul."""
+        named = os.environ.get(PROJECT_VARIABLE, "").strip() if project is None else ""
         if project is None and not named:
             self._choose()
             return
@@ -229,17 +230,17 @@ class _Dashboard(Panel):
             if project is not None:
                 raise
             self._choose()
-            self.message.show(explain(error))
+            self.message.show(error_text(error))
 
     def _choose(self) -> str:
         """Show the chosen city; return a text for the message line."""
         if self.quiet:
             return ""
-        chosen, sites = self.at.city, self.at.sites_count
+        chosen, sites = self.values.city, self.values.sites_count
         self._show_group(chosen)
         if chosen == UPLOAD:
-            return Success("Choose files, then press Read files. Until then the previous city stays.")
-        if chosen == PROJECT:
+            return SuccessText("Choose files, then press Read files. Until then the previous city stays.")
+        if chosen == OPENED_PROJECT:
             opened = OpenedCity.of(self.project)
         elif chosen == ST_PAUL:
             opened = OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
@@ -247,49 +248,48 @@ class _Dashboard(Panel):
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
             opened = city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
-            about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
-            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
+            about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.values.seed}
+            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.values.seed), sites // 2, about=about)
         self._show(opened)
         return ""
 
     def _show_group(self, chosen: str) -> None:
-        """Show the controls of the chosen kind of city: the random grid or uploaded files; hide those of others."""
+        """Show the controls for the city ``chosen``, if it is a random grid or uploaded files, and hide the others."""
         for name in ("sites_count", "seed"):
             self.controls[name].layout.display = "" if chosen == GRID else "none"
         self.form.layout.display = "" if chosen == UPLOAD else "none"
         self.group.layout.display = "" if chosen in (GRID, UPLOAD) else "none"
 
-    def _read(self) -> str:
-        """Show the city of the uploaded files; return a text for the message line."""
-        self.uploads = self.at.files
+    def _read_files(self) -> str:
+        """Show the city of the files that were just uploaded; return a text for the message line."""
+        self.uploads = self.values.files
         self.controls["files"].value = ()  # files that never arrive must not be taken for those chosen before
-        return self._reread()
+        return self._read_again()
 
-    def _reread(self) -> str:
-        """Show the city of the last uploaded files under the current options."""
+    def _read_again(self) -> str:
+        """Show the city of the files read last under the current options; return a text for the message line."""
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
         self.form.show_found(opened)
         city, checks = opened.city, opened.log.checks if opened.log else ()
-        head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
-        said = " ".join([head, *map(in_controls, opened.said)])
+        head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {files_text(self.uploads)}."
+        said = " ".join([head, *map(with_control_names, opened.sentences)])
         wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
-        return (
-            f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Success(said)
-        )
+        told = f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust."
+        return told if wrong else SuccessText(said)
 
     def _show(self, opened: OpenedCity, path: Path | None = None) -> None:
-        """Replace the workbench by a new one for this city, which saving writes to ``path``."""
+        """Show a city in a new workbench, and save it to ``path`` from now on; None for downloads."""
         self.path = None  # stays so if the city cannot be shown
         before = self.place.children
         self.bench = Workbench(opened, self.group, self.sheet, self._reopen)
-        self.bench.message.words = in_controls
+        self.bench.message.words = with_control_names
         self.show(links="", project="")
         for name in ("figures", "busy"):  # remove links to results that have changed
             self.bench.outputs[name].observe(lambda _: self.show(links="", project=""), "value")
         self.place.children = [self.bench]
         for bench in before:
-            bench.end()
+            bench.close_all()
         # Each workbench has a message line of its own, here called ``answer``.
         answer = {"message": self.message, "answer": self.bench.message, "wait": self.bench.job.wait}
         self.refs |= self.bench.refs | answer
@@ -298,7 +298,7 @@ class _Dashboard(Panel):
     def _reopen(self) -> None:
         """Show the same city with the same settings in a new workbench."""
         bench, opened = self.bench, self.bench.opened
-        state = bench.state() | {"colocation": bench.at.colocation}
+        state = bench.state() | {"colocation": bench.values.colocation}
         most = bench.city.n_sites
         if not state["colocation"]:
             state["units"] = min(state["units"], most)
@@ -307,23 +307,22 @@ class _Dashboard(Panel):
         results = bench.trust.results
         self._show(replace(opened, units=state["units"], today=None, settings=state, results=results), self.path)
 
-    # -- projects -----------------------------------------------------------------------------------------------------
-
     def _show_project(self, project: Project, path: Path | None = None) -> None:
+        """Show the city, settings and scenarios of a project; ``path`` is as for `_show`."""
         self._show(OpenedCity.of(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
         city = self.controls["city"]
         self.quiet = True  # the project is shown already
-        city.options = (*CITIES, PROJECT)
-        city.value = PROJECT
+        city.options = (*CITIES, OPENED_PROJECT)
+        city.value = OPENED_PROJECT
         self.quiet = False
-        self._show_group(PROJECT)
+        self._show_group(OPENED_PROJECT)
         self.controls["label"].value = str(project.settings.get("label", ""))
         self._show_rows()
 
     def _open(self) -> str:
-        """Open the project that was uploaded."""
-        uploads = self.at.open
+        """Open the project that was uploaded; return a text for the message line."""
+        uploads = self.values.open
         if not uploads:
             return ""
         self.controls["open"].value = ()
@@ -332,53 +331,52 @@ class _Dashboard(Panel):
         name = base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
-        return Success(f"Opened {name}, saved by emsopt {project.version}.")
+        return SuccessText(f"Opened {name}, saved by emsopt {project.version}.")
 
     def _save(self) -> str:
-        """Save the project to the file that was opened at the start, if there was one; otherwise download it."""
+        """Save the project to the file from which its city was opened, or else download it; return a message."""
         bench, opened = self.bench, self.bench.opened
-        settings = bench.state() | {"label": self.at.label}
+        settings = bench.state() | {"label": self.values.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
         name = "".join(c if c.isalnum() else "_" for c in bench.city.name)[:40] or "city"
         file = f"{name}.emsopt.zip", project.to_bytes(), "It holds no single calls.", "application/zip"
         if self.path is None:
             return self._download(*file)
-        self.show(project=download(file[0], file[-1], file[1]))
+        self.show(project=download_link(file[0], file[-1], file[1]))
         project.save(self.path)
-        return Success(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
+        return SuccessText(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
-        """Download the report."""
-        return self._download("report.html", report(self.bench).encode(), "Open it in a browser to print.")
+        """Download the printable report of the city shown; return a message."""
+        return self._download("report.html", report_html(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
-        """Download a page (`live_sheet`) with the user's deployment and the one it is compared with."""
+        """Download a page (`live_sheet`) with the user's deployment and the baseline; return a message."""
         bench = self.bench
-        if not has_map(bench.city):
+        if not has_coordinates(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
-        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
-        sheet = live_sheet(bench.loaded, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
+        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.baseline_of(evaluations), "yours"))}
+        sheet = live_sheet(bench.loaded_city, named, threshold=bench.values.threshold, capacity=bench.values.capacity)
         return self._download(
             "sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network."
         )
 
     def _download(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
         """Download a file and show a link to it; return a message that ends with ``hint``."""
-        self.show(project=download(name, kind, content))
+        self.show(project=download_link(name, kind, content))
         self.browser.download(name, kind, content)
-        return Success(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
-
-    # -- scenarios ----------------------------------------------------------------------------------------------------
+        return SuccessText(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     def _add(self) -> None:
         """Add the current deployments to the table as one scenario."""
         number = 1 + len({row["number"] for row in self.rows})
-        name = self.at.label.strip()[:100] or f"scenario {number}"
+        name = self.values.label.strip()[:100] or f"scenario {number}"
         self.rows += [{"number": number, "scenario": name, **row} for row in self.bench.scenarios()]
         self._show_rows()
 
     def _show_rows(self) -> None:
+        """Show the table of scenarios; empty it and raise if its rows, from a project, lack a column."""
         try:
             cells = [(str(row["scenario"]), [text.format_map(row) for text in COLUMNS.values()]) for row in self.rows]
         except (KeyError, ValueError, TypeError) as error:
@@ -387,23 +385,23 @@ class _Dashboard(Panel):
         self.show(scenarios=table("Scenarios", COLUMNS, cells) if cells else "")
 
     def _clear_table(self) -> None:
-        """Empty the table."""
+        """Remove all rows of the table of scenarios."""
         self.rows.clear()
         self.show(scenarios="")
 
-    def _link(self) -> None:
+    def _link_files(self) -> None:
         """Make links that save the table, if it has rows, and map and picture, if the city has coordinates."""
         bench = self.bench
         evaluations, links = bench.compute(), []
-        made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
-        city = bench.loaded.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
+        made = "; ".join(f"{name} {value}" for name, value in bench.provenance().items())
+        city = bench.loaded_city.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
-            links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
-        if has_map(city):
+            links.append(download_link("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
+        if has_coordinates(city):
             page = deployment_map(city, evaluations, hours_a_year=bench.hours_a_year)
-            links.append(download("map.html", "text/html", page.html.encode()))
+            links.append(download_link("map.html", "text/html", page.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
-            links.append(download("deployments.png", "image/png", picture))
+            links.append(download_link("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."
-        self.show(links=f"<p>{'Save ' + ', '.join(links)}</p>" if links else lines(nothing))
+        self.show(links=f"<p>{'Save ' + ', '.join(links)}</p>" if links else paragraphs(nothing))

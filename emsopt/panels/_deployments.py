@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from ipywidgets import BoundedIntText, Checkbox, Dropdown, IntSlider, SelectMultiple
@@ -16,33 +17,28 @@ from ..city.city import HOURS_A_YEAR
 from ..errors import InputError, _validate
 from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
+from ..evaluators.enumeration import Enumeration
 from ..evaluators.objective import Objective
-from ..planning import units_needed
-from ..planning.advice import longer_waits
-from ..planning.steps import count_held_out_days, worse_zones, zones
-from ..planning.sweeps import scenario
+from ..planning import Model, units_needed
+from ..planning.advice import longer_wait_sentence
+from ..planning.steps import count_held_out_days, worse_zones, zone_table
+from ..planning.sweeps import scenario_row
 from . import _charts
-from ._panel import OwnPanel, city_controls
+from ._panel import OwnDeploymentPanel, city_controls
+from ._uploads import OpenedCity
 from ._widgets import button, control
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from ..evaluators.enumeration import Enumeration
-    from ..planning import Model
-    from ._uploads import OpenedCity
 
 MOST_TO_ENUMERATE = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
 P_MEDIAN_SECONDS = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
-SEED = 1  # of simulations: the same calls for all, so that differences are precise
-SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
+SIMULATION_SEED = 1  # of simulations: the same calls for all, so that differences are precise
+SIMULATION_OPTIONS = {"calls": _charts.SIMULATED_CALLS, "rng": SIMULATION_SEED}
 MOST_AT_SITE = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
-BEST, MEDIAN = ("optimum", "best found"), "p-median"
+BEST_NAMES, MEDIAN_NAME = ("optimum", "best found"), "p-median"
 
 
 class SearchSettings(NamedTuple):
-    """The settings on which the optimum depends."""
+    """The settings on which the best deployment depends."""
 
     load: float
     units: int
@@ -53,10 +49,10 @@ class SearchSettings(NamedTuple):
     capacity: str
 
 
-class Deployments(OwnPanel):
-    """The controls of one city, and the deployments under these settings; `Workbench` adds the results.
+class Deployments(OwnDeploymentPanel):
+    """The controls of one city, and the deployments that are compared; `Workbench` adds the results.
 
-    ``reopen`` is called when stations are to hold one unit or several: it replaces the panel by a new one.
+    ``reopen`` is called when the user changes whether stations may hold several units: it makes a new panel.
     """
 
     def __init__(self, opened: OpenedCity, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
@@ -64,11 +60,11 @@ class Deployments(OwnPanel):
         self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
         self.medians: dict[Any, tuple[int, ...]] = {}
         self.solve = lru_cache(maxsize=64)(self._solve)
-        self.near = lru_cache(maxsize=8)(self._near)
+        self.near = lru_cache(maxsize=8)(lambda now, sites: evaluate_near(self.objective(now, "approximate"), sites, 1))
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
-        several = self.today is not None and len(set(self.today)) < len(self.today)
-        several = several or (opened.log is not None and opened.log.settings.colocate)
-        several = bool(opened.settings.get("colocation", several))
+        shared = len(set(self.today or ())) < len(self.today or ())
+        shared = shared or (opened.log is not None and opened.log.settings.colocate)
+        several = bool(opened.settings.get("colocation", shared))
         controls = self._controls(opened.city, several, reopen)
         super().__init__(opened.city, controls, outputs, MOST_AT_SITE if several else 1)
 
@@ -80,7 +76,7 @@ class Deployments(OwnPanel):
         units.max = max(units.value, units_needed(city), most) * 2 if several else max(1, most)
         units.action = self.resize
         lost, gain = "What happens to calls while all units are busy", "Deployment over which tables say the gain"
-        base, names = MEDIAN if self.today is None else "today", ("today", MEDIAN, "optimum", "yours")
+        base, names = MEDIAN_NAME if self.today is None else "today", ("today", MEDIAN_NAME, "optimum", "yours")
         room, between = "Whether a station may have more than one unit", "Units that may move between two hours"
         listed, keep = "How many of the best to list", "The optimum and the p-median keep a unit at these"
         close = "The optimum and the p-median have no unit at these"
@@ -100,24 +96,24 @@ class Deployments(OwnPanel):
         }
 
     def keep_message(self) -> None:
-        """Do nothing but keep the message, as the action of fields that are read when a button is pressed."""
+        """Keep the message that is shown; the action of fields that are read only when a button is pressed."""
         self.message.times += 1
 
     @property
-    def loaded(self) -> City:
+    def loaded_city(self) -> City:
         """The city under the chosen load."""
-        return self.city.scaled(self.at.load)
+        return self.city.scaled(self.values.load)
 
     @property
     def search_settings(self) -> SearchSettings:
-        """The settings on which the optimum depends."""
-        at = self.at
+        """The current settings on which the best deployment depends."""
+        at = self.values
         return SearchSettings(at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity)
 
     @property
     def model(self) -> Model | None:
-        """The model of the log under the settings of the page; None without a log."""
-        log, at = self.opened.log, self.at
+        """The model of the city's log under the current settings; None without a log."""
+        log, at = self.opened.log, self.values
         if log is None:
             return None
         settings = replace(log.settings, metric=self.metric, capacity=at.capacity, hold_out=at.hold_out)
@@ -129,44 +125,41 @@ class Deployments(OwnPanel):
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
-        """Return the objective under these settings; by default, up to 12 units are evaluated by the exact model."""
+        """Return the objective under these settings, by default exact for up to 12 units, else approximate."""
         space = self.space(settings)
         return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
     def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
-        """Return the sites of the p-median, and the enumeration of all deployments, None if that takes long."""
+        """Return the sites of the p-median, and all deployments evaluated, or None if these are too many."""
         space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
         if settings not in self.medians:
             self.medians[settings] = tuple(p_median(space.city, space, time_limit=P_MEDIAN_SECONDS).sites.tolist())
         quick = space.count * space.city.n_atoms * space.units <= MOST_TO_ENUMERATE
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
-    def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
-        """Evaluate the deployments within one move of ``sites``."""
-        return evaluate_near(self.objective(settings, "approximate"), sites, 1)
-
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
         """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""
-        options = SIMULATED if evaluator == "simulation" else {}
+        options = SIMULATION_OPTIONS if evaluator == "simulation" else {}
         return evaluate(self.city.scaled(load), list(sites), evaluator, capacity=capacity, **options)
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
-        best, _, name = self.best()
+        """Return the sites of the best deployment, the p-median and today's, as far as known, by name."""
+        best, _, name = self.best_known()
         found = {} if best is None else {name: best}
-        found[MEDIAN] = self.solve(self.search_settings)[0]
+        found[MEDIAN_NAME] = self.solve(self.search_settings)[0]
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
-        """Replace the user's deployment by a known one, and again whenever the fleet size changes."""
+        """Replace the user's deployment by a known one, now and whenever the fleet size changes."""
         known = self.known_deployments()
-        found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
+        found = next((each for each in (BEST_NAMES if name in BEST_NAMES else (name,)) if each in known), None)
         if found is None:
             raise InputError("there is no optimum yet: press Search thoroughly first.")
         super().take(found)
         self.follows = name
 
-    def click(self, places: Sequence[int]) -> None:
-        self.sites.toggle(places, self.at.units - len(self.sites.chosen))
+    def on_click(self, places: Sequence[int]) -> None:
+        self.sites.toggle(places, self.values.units - len(self.sites.deployment))
 
     def on_move(self) -> None:
         self.follows = ""
@@ -175,13 +168,13 @@ class Deployments(OwnPanel):
     def set_today(self) -> None:
         """Store the user's deployment as today's, and compare with it."""
         self.today = self.deployments()["yours"]
-        if self.at.baseline == "today":
+        if self.values.baseline == "today":
             self.respond()
         else:
             self.controls["baseline"].value = "today"
 
     def resize(self) -> None:
-        """Adapt the user's deployment to the fleet size, preferring sites of the best deployment."""
+        """Add or remove units of the user's deployment to fit the fleet size, preferring sites of the best one."""
         if self.quiet:
             return
         try:
@@ -189,70 +182,70 @@ class Deployments(OwnPanel):
         except InputError:
             self.respond()  # shows the error
             return
-        if self.follows in known or (self.follows in BEST and set(BEST) & set(known)):
+        if self.follows in known or (self.follows in BEST_NAMES and set(BEST_NAMES) & set(known)):
             self.take(self.follows)
             return
-        best, units = next(iter(known.values())), self.at.units
-        kept = sorted(self.sites.chosen, key=lambda site: site not in best)[:units]
+        best, units = next(iter(known.values())), self.values.units
+        kept = sorted(self.sites.deployment, key=lambda site: site not in best)[:units]
         self.sites.set_units([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
-    def base(self, answer: Mapping[str, object]) -> str:
-        """Return the name of the baseline of gains: the chosen one if ``answer`` has it, else the p-median or today."""
-        wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
-        return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
+    def baseline_of(self, answer: Mapping[str, object]) -> str:
+        """Return the name of the baseline of gains: the chosen one if it is in ``answer``, else p-median or today."""
+        wanted = BEST_NAMES if self.values.baseline in BEST_NAMES else (self.values.baseline,)
+        return next(name for name in (*wanted, MEDIAN_NAME, "today") if name in answer)
 
-    def best(self) -> tuple[tuple[int, ...] | None, str, str]:
-        """Return the sites of the best deployment known, how it was found, and its name; no sites if none is known."""
+    def best_known(self) -> tuple[tuple[int, ...] | None, str, str]:
+        """Return the sites of the best deployment, how it was found, and its name; None for the sites if unknown."""
         settings = self.search_settings
         enumeration = self.solve(settings)[1]
         if settings in self.found:
             sites, how, proven = self.found[settings]
-            return sites, how, BEST[0] if proven else BEST[1]
+            return sites, how, BEST_NAMES[0] if proven else BEST_NAMES[1]
         if enumeration is None:
-            return None, "not searched yet; press Search thoroughly", BEST[0]
+            return None, "not searched yet; press Search thoroughly", BEST_NAMES[0]
         how = f"best of all {len(enumeration.values):,} deployments by the approximate model"
-        return tuple(enumeration.best_sites.tolist()), how, BEST[0]
+        return tuple(enumeration.best_sites.tolist()), how, BEST_NAMES[0]
 
-    def n_idle(self) -> int:
-        """Return the number of units beyond one per open site, which do not improve the p-median; may be negative."""
-        return self.at.units - (self.city.n_sites - len(self.at.closed))
+    def n_surplus(self) -> int:
+        """Return the number of units minus that of open sites: if positive, so many do not improve the p-median."""
+        return self.values.units - (self.city.n_sites - len(self.values.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
         found = super().deployments()
-        if self.n_idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
-            del found[MEDIAN]
+        if self.n_surplus() > 0 and self.today is not None and self.values.baseline != MEDIAN_NAME:
+            del found[MEDIAN_NAME]
         return found
 
     def compute(self) -> dict[str, Evaluation]:
-        deployments, at = self.deployments(), self.at
+        deployments, at = self.deployments(), self.values
         model, _ = self.evaluator(max(map(len, deployments.values())))
         return {name: self.evaluate(at.load, sites, model, at.capacity) for name, sites in deployments.items()}
 
     @property
     def hours_a_year(self) -> float:
-        """Hours per year for which the city has call rates."""
+        """Number of hours per year with the city's call rates."""
         return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
 
-    def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
+    def longer_wait_sentence(self, today: Evaluation, other: Evaluation) -> str:
         """Return a sentence on the zones that wait longer with the ``other`` deployment, and their calls per year."""
         by_station = "cell_km" in self.opened.about
-        table = zones(self.loaded, today, other, self.hours_a_year, by_station=by_station)
-        return longer_waits(worse_zones(table, today))
+        table = zone_table(self.loaded_city, today, other, self.hours_a_year, by_station=by_station)
+        return longer_wait_sentence(worse_zones(table, today))
 
-    def made_with(self) -> dict[str, Any]:
-        """Return what is needed to reproduce results, by name: origin of the city, settings, seeds and version."""
-        at, names = self.at, self.city.site_names
+    def provenance(self) -> dict[str, Any]:
+        """Return the settings, seeds, version and origin of the city that are needed to reproduce results, by name."""
+        at, names = self.values, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
-        seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
+        seeds = {"search_seed": 0, "simulation_seed": SIMULATION_SEED, "simulation_calls": _charts.SIMULATED_CALLS}
         return {"load_factor": at.load, "colocation": at.colocation, **sites, **self.opened.about, **seeds,
                 "emsopt_version": __version__}  # fmt: skip
 
     def scenarios(self) -> list[dict[str, object]]:
         """Return one row of the table of scenarios for each deployment that is shown."""
-        at, city, answer = self.at, self.loaded, self.compute()
-        base, best = self.base(answer), self.best()[1]
+        at, city, answer = self.values, self.loaded_city, self.compute()
+        base, best = self.baseline_of(answer), self.best_known()[1]
         rows = []
         for name, e in answer.items():
-            row = scenario(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
-            rows.append(row | {"found": best if name in BEST else ""} | self.made_with())
+            row = scenario_row(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
+            rows.append(row | {"found": best if name in BEST_NAMES else ""} | self.provenance())
         return rows

@@ -1,46 +1,39 @@
-"""The base classes of the panels: a table of controls, outputs for the results, and a message line.
-
-`Panel` is the base of all; `SteppedPanel` runs a method step by step; `CityPanel` and `OwnPanel` are about the
-deployments of a city.
-"""
+"""The base classes of the panels: `Panel`, with controls, outputs for the results and a message line, and its kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from html import escape
 from threading import RLock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 
+from ..city.city import City
 from ..datasets import load_st_paul
 from ..errors import InputError
+from ..errors._types import Rng
 from ..evaluators import Evaluation
 from ..evaluators.by_name import EXACT_UP_TO
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, deployment_map
 from ..maps.live import LiveMap
-from ._charts import MODELS, has_map
-from ._widgets import Message, SiteInputs, button, control, guard, lines, seed_input
+from ._charts import MODEL_TITLES, has_coordinates
+from ._widgets import Message, SiteInputs, button, control, message_callback, paragraphs, seed_input
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from ..city.city import City
-    from ..errors._types import Rng
-
-WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
-COLUMN = {"flex": "1 1 28em", "min_width": "0"}  # two of them fit beside each other on a laptop
+ROW_LAYOUT = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
+COLUMN_LAYOUT = {"flex": "1 1 28em", "min_width": "0"}  # two of them fit beside each other on a laptop
 
 
 class Panel(widgets.VBox):
     """A column of widgets that updates its outputs when one of its inputs changes.
 
-    Each kind of panel is a subclass. It passes its controls to `__init__` and lays out the widgets with `arrange`.
-    `compute` returns the result for the current settings, and `draw` displays it. Errors are shown in ``message``.
+    A subclass passes its controls to `__init__`, calls `arrange_widgets`, and defines `compute`, which returns the
+    result for the current settings, and `draw`, which displays it.
 
     ``controls`` are inputs and buttons by name, made by `control` and `button`. A button calls its action when clicked,
     an input when changed; an input without one calls `respond`. ``outputs`` are HTML widgets that show results, and
@@ -64,11 +57,9 @@ class Panel(widgets.VBox):
             self.connect(widget)
 
     @property
-    def at(self) -> SimpleNamespace:
+    def values(self) -> SimpleNamespace:
         """The values of the inputs, by name."""
         return SimpleNamespace(**{name: w.value for name, w in self.controls.items() if hasattr(w, "value")})
-
-    # -- what a kind of panel defines ---------------------------------------------------------------------------------
 
     def compute(self) -> Any:
         """Return the result for the current settings."""
@@ -82,20 +73,18 @@ class Panel(widgets.VBox):
         if hasattr(self, "view"):
             self.view.hide()
 
-    def unavailable(self) -> set[str]:
+    def disabled_controls(self) -> set[str]:
         """Return the names of the controls that cannot be used now."""
         return set()
 
-    # -- what all panels do -------------------------------------------------------------------------------------------
-
     def refresh(self) -> str | None:
-        """Compute and draw the result; return the message of `draw`."""
+        """Compute and draw the result; return the text for the message line, or None."""
         with self.lock:  # a search in the background may call this at the same time
             return self.draw(self.compute())
 
     def respond(self) -> None:
-        """Compute and draw the result. On an error, clear the outputs and show the error as the message."""
-        guard(self.message, self.refresh, self.clear)()
+        """Compute and draw the result. After an error, clear the outputs and show the error as the message."""
+        message_callback(self.message, self.refresh, self.clear)()
 
     def show(self, **answers: str) -> None:
         """Show HTML in the outputs of these names."""
@@ -103,18 +92,18 @@ class Panel(widgets.VBox):
             self.outputs[name].value = html
 
     def connect(self, widget: Any) -> None:
-        """Call the action of a control when it is clicked or changed.
+        """Let a control call its action when it is clicked or changed; a text that this returns is shown as message.
 
-        Slow buttons are disabled until the action returns. A text that it returns is shown as the message.
+        Slow buttons are disabled until the action returns.
         """
-        respond = guard(self.message, getattr(widget, "action", None) or self.respond)
+        respond = message_callback(self.message, getattr(widget, "action", None) or self.respond)
 
         def callback(_: object) -> None:
             self.disable({name for name, each in self.controls.items() if getattr(each, "slow", False)})
             try:
                 respond()
             finally:
-                self.disable(self.unavailable())
+                self.disable(self.disabled_controls())
 
         if isinstance(widget, widgets.Button):
             widget.on_click(callback)
@@ -122,11 +111,11 @@ class Panel(widgets.VBox):
             widget.observe(callback, "value")
 
     def disable(self, names: set[str]) -> None:
-        """Disable these controls and no others."""
+        """Disable the controls of these names, and enable all others."""
         for name, widget in self.controls.items():
             widget.disabled = name in names
 
-    def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
+    def arrange_widgets(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
         """Place widgets in columns below a title; columns stand below each other where the page is narrow.
 
         ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, vertical
@@ -135,18 +124,18 @@ class Panel(widgets.VBox):
         parts, columns = {**self.refs, **parts}, []
         for column in layout.split("||"):
             rows = [[parts[name] for name in row.split()] for row in column.split("|")]
-            stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=WRAP) for row in rows]
-            columns.append(widgets.VBox(stacked, layout=COLUMN))
-        heading = f"<h3 style='margin:0.2em 0'>{escape(title)}</h3>{lines(explanation)}"
-        self.children = [widgets.HTML(heading), widgets.HBox(columns, layout=WRAP)]
-        self.disable(self.unavailable())
+            stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=ROW_LAYOUT) for row in rows]
+            columns.append(widgets.VBox(stacked, layout=COLUMN_LAYOUT))
+        heading = f"<h3 style='margin:0.2em 0'>{escape(title)}</h3>{paragraphs(explanation)}"
+        self.children = [widgets.HTML(heading), widgets.HBox(columns, layout=ROW_LAYOUT)]
+        self.disable(self.disabled_controls())
 
 
 class SteppedPanel(Panel):
     """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
-    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``end_message`` is the message when no further
-    step is possible.
+    The controls ``seed``, ``step``, ``run`` and ``restart`` are added to ``controls``. ``end_message`` is shown when no
+    further step is possible.
     """
 
     def __init__(
@@ -161,37 +150,35 @@ class SteppedPanel(Panel):
         super().__init__(controls, outputs, view)
         self.end_message = end_message
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Forget all evaluations and start again."""
 
     def step(self) -> None:
         """Make one evaluation."""
 
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Return whether no further step is possible."""
         return False
 
-    def unavailable(self) -> set[str]:
-        return {"step", "run"} if self.finished() else set()
+    def disabled_controls(self) -> set[str]:
+        return {"step", "run"} if self.is_finished() else set()
 
     def restart(self) -> str | None:
-        """Start again and show the result; return the message of `draw`."""
-        self.begin()
+        """Forget all evaluations, start again and show the result; return the text for the message line, or None."""
+        self.reset()
         return self.refresh()
 
     def advance(self, steps: int) -> str:
         """Make up to ``steps`` steps and show the result; return a message if no further step is possible."""
         try:
             for _ in range(steps):
-                if self.finished():
+                if self.is_finished():
                     break
                 self.step()
         finally:
             self.refresh()
-        return self.end_message if self.finished() else ""
+        return self.end_message if self.is_finished() else ""
 
-
-# -- about a city -------------------------------------------------------------------------------------------------
 
 OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 
@@ -202,7 +189,7 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
     The load ranges over ``decades`` powers of ten on either side of 1, in steps of ``step`` powers of ten.
     """
     factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
-    most, options = max(units, city.n_sites), [(MODELS[name], name) for name in models]
+    most, options = max(units, city.n_sites), [(MODEL_TITLES[name], name) for name in models]
     best, valued = "What the best deployment minimises", "Model that evaluates the deployments"
     return {
         "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),
@@ -214,7 +201,7 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
 
 
 def demand_choice(city: City, action: Callable[[], object] | None = None) -> dict[str, Any]:
-    """Return the input ``demand``, by name, for St. Paul, which has two demands; empty for other cities."""
+    """Return the input ``demand``, by name, if the city is St. Paul, which has two demands; else an empty dict."""
     if city.site_names != load_st_paul().site_names:
         return {}
     tip = "The proxy that comes with the package, or the shares of the papers' authors, which may have to be downloaded"
@@ -224,7 +211,7 @@ def demand_choice(city: City, action: Callable[[], object] | None = None) -> dic
 
 @lru_cache(maxsize=8)
 def with_demand(city: City, demand: str) -> City:
-    """Return St. Paul with the "embedded" or "published" demand and its own total call rate; "" changes nothing."""
+    """Return St. Paul with the demand "embedded" or "published" and unchanged total call rate; "" changes nothing."""
     if not demand or ("published" in city.name) == (demand == "published"):
         return city
     other = load_st_paul(demand)
@@ -240,7 +227,7 @@ def threshold_slider() -> Any:
 class MapView(LiveMap):
     """A live map of the deployments of a city; for a city without coordinates, a sentence.
 
-    A click on a station of the evaluation called ``edit`` calls ``clicked`` with the indices of the sites there.
+    A click on a station of the deployment called ``edit`` calls ``clicked`` with the indices of the sites there.
     """
 
     def __init__(self, city: City, edit: str = "", clicked: Callable[[list[int]], object] | None = None) -> None:
@@ -254,8 +241,8 @@ class MapView(LiveMap):
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
         """Show evaluations by name, of the panel's city or of that city under another load."""
         if isinstance(self.page, DeploymentMap):
-            self.draw(self.page.with_evaluations(evaluations, city))
-        elif has_map(city):
+            self.draw(self.page.updated(evaluations, city))
+        elif has_coordinates(city):
             self.draw(deployment_map(city, evaluations, **self.options))
         else:
             self.layout.visibility = "visible"
@@ -274,36 +261,33 @@ class CityPanel(Panel):
 
     @property
     def chosen_city(self) -> City:
-        """The city with the chosen demand."""
-        return with_demand(self.city, getattr(self.at, "demand", ""))
+        """The city of the panel; if this is St. Paul, with the demand that the user chose."""
+        return with_demand(self.city, getattr(self.values, "demand", ""))
 
     @property
     def metric(self) -> str | tuple[str, float]:
-        """The ``metric`` of `Objective` that is minimised: mean response, or late calls from a threshold (min)."""
-        return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
+        """The metric to minimise, as for `Objective`: mean response (min), or late responses from a threshold (min)."""
+        return ("late", self.values.threshold) if self.values.objective == "late" else "mean_response"
 
     def evaluator(self, units: int) -> tuple[str, str]:
-        """Return the model that evaluates ``units`` units: the chosen one, or the approximate one with a message.
-
-        The latter replaces the exact model for fleets that take long.
-        """
-        if self.at.evaluator == "exact" and units > EXACT_UP_TO:
+        """Return the model for ``units`` units, and a message if the approximate one has to replace the exact one."""
+        if self.values.evaluator == "exact" and units > EXACT_UP_TO:
             return "approximate", f"The approximate model evaluates fleets of more than {EXACT_UP_TO} units."
-        return self.at.evaluator, ""
+        return self.values.evaluator, ""
 
 
-class OwnPanel(CityPanel):
+class OwnDeploymentPanel(CityPanel):
     """A panel that compares the user's own deployment with known ones, such as the optimum.
 
-    The user places units by ticking sites, which hold up to ``room`` units, or by clicking on the map. The buttons
-    ``optimum`` and ``p_median``, which make that deployment the user's, are added to the controls.
+    The user places units by inputs, one per site, which hold up to ``room`` units, or by clicking on the map. The
+    buttons ``optimum`` and ``p_median``, which make that deployment the user's, are added to the controls.
     """
 
     def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
         self.sites = SiteInputs(city.site_names, self.on_move, room=[room] * city.n_sites)
         for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
             controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
-        super().__init__(city, controls, outputs, edit="yours", clicked=self.click)
+        super().__init__(city, controls, outputs, edit="yours", clicked=self.on_click)
         self.refs["sites"] = self.sites.fields
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
@@ -314,8 +298,8 @@ class OwnPanel(CityPanel):
         """Replace the user's deployment by that of `known_deployments` with this name."""
         self.sites.set_units(self.known_deployments()[name])
 
-    def click(self, places: Sequence[int]) -> None:
-        """Respond to a click on the sites at a place of the map."""
+    def on_click(self, places: Sequence[int]) -> None:
+        """Add a unit at one of the sites ``places``, which were clicked on the map, or remove their units."""
         self.sites.toggle(places)
 
     def on_move(self) -> None:
@@ -324,6 +308,6 @@ class OwnPanel(CityPanel):
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
         """Return the deployments to compare, by name; raise if the user has placed no unit."""
-        if not self.sites.chosen:
+        if not self.sites.deployment:
             raise InputError("no site is ticked: tick at least one.")
-        return {"yours": self.sites.chosen, **self.known_deployments()}
+        return {"yours": self.sites.deployment, **self.known_deployments()}

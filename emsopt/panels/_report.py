@@ -1,22 +1,18 @@
-"""Printable report for decision makers: a map, the figures of today's and the proposed deployment, assumptions."""
+"""A printable report for decision makers: map, figures of today's and the proposed deployment, and assumptions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
 
 from .. import plots
 from ..calls._page import document
+from ..evaluators import Evaluation
 from ..planning.advice import list_changes, tally
+from ..planning.project import Result
 from . import _charts
-from ._widgets import image, lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..evaluators import Evaluation
-    from ..planning.project import Result
-    from ._tabs import Workbench
+from ._tabs import Workbench
+from ._widgets import image, paragraphs
 
 STYLE = """
 body { font: 14px/1.45 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 20px auto;
@@ -36,11 +32,11 @@ div[role=group] { overflow: visible !important; max-height: none !important; }
 """
 
 
-def report(bench: Workbench) -> str:
-    """Return the report on the deployments shown as one self-contained HTML page, which prints on one sheet."""
-    answer, at = bench.compute(), bench.at
-    city, base = bench.loaded, bench.base(answer)
-    best, how, best_name = bench.best()
+def report_html(bench: Workbench) -> str:
+    """Return a report on the deployments that ``bench`` shows as one self-contained HTML page for one printed sheet."""
+    answer, at = bench.compute(), bench.values
+    city, base = bench.loaded_city, bench.baseline_of(answer)
+    best, how, best_name = bench.best_known()
     taken = best is not None and sorted(best) == sorted(answer["yours"].sites.tolist())
     shown = dict.fromkeys((base, "yours", *([] if taken else [best_name])))
     titles = {"yours": "proposed"}
@@ -49,30 +45,33 @@ def report(bench: Workbench) -> str:
     interval = bench.trust.interval_row(named, base)
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
-        f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
-        *map(lines, filter(None, [bench.trust.caution(len(answer["yours"].sites))])),
+        f"<p>{escape(_comparison_sentences(named, base, at.threshold))}{_better_sentence(named, best_name)}</p>",
+        *map(paragraphs, filter(None, [bench.trust.caution(len(answer["yours"].sites))])),
     ]
-    if _charts.has_map(city):
+    if _charts.has_coordinates(city):
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
         parts.append(image(lambda figure: plots.deployments(plain, pair, figure), f"Map of {' and '.join(pair)}", 120))
     caption = f"{city.total_rate:.3g} calls per hour."
     figures = "<h2>Figures</h2>" + _charts.figures_table(caption, named, at.threshold, baseline=base, interval=interval)
     if interval is None:
-        figures += lines("How sure these gains are was not examined.")
+        figures += paragraphs("How sure these gains are was not examined.")
     if best is not None:
-        figures += lines(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
-    longer = bench.longer_waits(named[base], named.get("proposed", named[base]))
-    places = "<h2>Where the units stand</h2>" + lines(*_places(named, base), *filter(None, [longer]))
+        figures += paragraphs(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
+    longer = bench.longer_wait_sentence(named[base], named.get("proposed", named[base]))
+    places = "<h2>Where the units stand</h2>" + paragraphs(*_place_sentences(named, base), *filter(None, [longer]))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
-    parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data.")]
-    parts += [f"<p class='small'>Made with: {escape(_charts.join_values(bench.made_with()))}.</p>"]
+    parts += ["<h2>What was assumed</h2>", paragraphs(city.notes or "No notes on the data.")]
+    parts += [f"<p class='small'>Made with: {escape(_charts.facts_line(bench.provenance()))}.</p>"]
     return document(city.name, STYLE, "".join(parts))
 
 
-def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
-    """Return two sentences that compare mean response and late responses with those of ``base``."""
+def _comparison_sentences(named: dict[str, Evaluation], base: str, threshold: float) -> str:
+    """Return sentences that compare the mean response (min) and late responses of the proposal with those of ``base``.
+
+    Responses of ``threshold`` minutes or more are late.
+    """
     late = {name: 100 * e.late_fraction(threshold) for name, e in named.items()}
     late_is = f"% of responses take {threshold:g} min or more"
     if base == "proposed" or "proposed" not in named:
@@ -95,7 +94,7 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
     )
 
 
-def _better_found(named: dict[str, Evaluation], best: str) -> str:
+def _better_sentence(named: dict[str, Evaluation], best: str) -> str:
     """Return a sentence if the deployment ``best`` has a shorter mean response than the proposed one, else ""."""
     gain = named["proposed"].mean_response - named[best].mean_response if {"proposed", best} <= set(named) else 0.0
     if gain < 0.005:
@@ -103,8 +102,8 @@ def _better_found(named: dict[str, Evaluation], best: str) -> str:
     return f" The search found one that is {gain:.2f} min shorter still ({best}, below): it is not proposed here."
 
 
-def _places(named: dict[str, Evaluation], base: str) -> list[str]:
-    """Return sentences that name the stations of the proposed units, and those with fewer and more than in ``base``."""
+def _place_sentences(named: dict[str, Evaluation], base: str) -> list[str]:
+    """Return sentences on the stations of the proposed units, and on those with fewer or more units than ``base``."""
     new = named.get("proposed", named[base])
     sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {tally(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
@@ -118,12 +117,12 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
 def _model_findings(results: dict[str, Result], *, interval: bool) -> Iterable[str]:
     """Yield paragraphs on the back-test, recorded responses and, if ``interval``, how certain the gain is."""
     if "back_test" in results:
-        yield lines(results["back_test"].title + ".", " ".join(results["back_test"].said))
+        yield paragraphs(results["back_test"].title + ".", " ".join(results["back_test"].sentences))
     else:
-        yield lines("The model was not tested on days held out of the log (no back-test).")
+        yield paragraphs("The model was not tested on days held out of the log (no back-test).")
     if "recorded" in results and (cells := results["recorded"].table) is not None:
         said = "; ".join(f"{name} {' and '.join(map(str, row))}" for name, *row in cells.itertuples())
-        yield lines(f"{results['recorded'].title}: {said}. {' '.join(results['recorded'].said)}")
+        yield paragraphs(f"{results['recorded'].title}: {said}. {' '.join(results['recorded'].sentences)}")
     if "comparison" in results and interval:
-        said = " ".join(results["comparison"].said[1:])  # the first sentence is the row in the table of figures
-        yield lines(f"How sure the gain is ('yours' is the proposal): {said}")
+        said = " ".join(results["comparison"].sentences[1:])  # the first sentence is the row in the table of figures
+        yield paragraphs(f"How sure the gain is ('yours' is the proposal): {said}")

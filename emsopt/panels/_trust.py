@@ -1,49 +1,42 @@
-"""The tabs "day plan" and "data and trust": plan the hours of the day, test the model, assess gains.
+"""The dashboard's tabs "Day plan" and "Data and trust": plan the hours of the day, test the model, assess gains.
 
-Findings are kept as results of the project: sentences and tables, without single calls. Tests and comparisons need the
-log, which a project does not hold; their results stay when the project is opened again.
+Tests and comparisons need the log, which a project does not hold; their results are kept in it, without single calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from ipywidgets import HTML, HBox
 
+from ..calls import BackTest
 from ..calls.recorded import late_sentences, recorded_responses
 from ..errors import InputError
-from ..planning import Settings, advice, steps
+from ..evaluators import Evaluation
+from ..planning import Model, Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import format_signed
-from ._deployments import BEST
-from ._uploads import in_controls
-from ._widgets import Job, Message, Success, download, lines
+from ._deployments import BEST_NAMES, Deployments
+from ._uploads import with_control_names
+from ._widgets import BackgroundJob, Message, SuccessText, download_link, paragraphs
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..calls import BackTest
-    from ..evaluators import Evaluation
-    from ..planning import Model
-    from ._deployments import Deployments
-
-NO_LOG = (
+NO_LOG_MESSAGE = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
     "in a project."
 )
 DATA_RESULTS = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
-LEADING = ("comparison", "back_test", "recorded")  # shown before all others
+FIRST_RESULTS = ("comparison", "back_test", "recorded")  # shown before all others
 
 
-class Trust:
-    """Back-tests, comparisons and plans from the log of a city, and their results.
+class TrustTabs:
+    """The back-test, the comparison and the plan of the day for the city of ``bench``, with their buttons and results.
 
-    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`, in minutes or shares.
-    ``day`` and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
+    ``gains`` has mean, low and high (90 %) of gains of one deployment over another, by `gain_key`, in min or shares.
+    ``day`` and ``data`` are the widgets of the two tabs; ``link`` holds a link to the page of the back-test.
     """
 
     def __init__(self, bench: Deployments) -> None:
@@ -51,140 +44,135 @@ class Trust:
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, BackTest | InputError | None] = None, None
-        self.plan, self.said, self.link = HTML(), HTML(), HTML()
-        planned, tested = Message(in_controls), Message(in_controls)  # below the buttons of each tab
-        hours, past = (
-            "Find a deployment for each hour, with few moves",
-            "Calibrate from the first days, predict the last",
-        )
-        drawn = "Compare in many cities drawn from what the log leaves open"
+        self.plan, self.findings, self.link = HTML(), HTML(), HTML()
+        planned, tested = Message(with_control_names), Message(with_control_names)  # below the buttons of each tab
+        hours = "Find a deployment for each hour, with few moves"
+        past, drawn = "Calibrate from the first days, predict the last", "Compare in many cities drawn from the log"
         self.jobs = {
-            "plan": Job("Plan the day", hours, planned, self.prepare_plan),
-            "test": Job("Back-test", past, tested, self.prepare_test),
-            "compare": Job("How sure is the gain?", drawn, tested, self.prepare_comparison),
+            "plan": BackgroundJob("Plan the day", hours, planned, self.prepare_plan),
+            "test": BackgroundJob("Back-test", past, tested, self.prepare_test),
+            "compare": BackgroundJob("How sure is the gain?", drawn, tested, self.prepare_comparison),
         }
         self.day = [bench.controls["moves"], self.jobs["plan"], planned, self.plan]
         row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
-        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.said]
-        self.refs = {"plan": self.plan, "trust": self.said, "report_link": self.link}
+        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.findings]
+        self.refs = {"plan": self.plan, "trust": self.findings, "report_link": self.link}
         self.refs |= {"plan_message": planned, "trust_message": tested}
         for name, job in self.jobs.items():
             self.refs |= {f"{name}_start": job.start, f"{name}_cancel": job.cancel, f"{name}_wait": job.wait}
-        self.show()
+        self.show_results()
 
     def stop(self) -> None:
-        """Ask all work to end."""
+        """Ask all work in the background to end."""
         for job in self.jobs.values():
             job.stop()
 
-    def show(self) -> None:
-        """Show all results: findings on the left, the sources of the city on the right."""
-        about = _charts.join_values(self.bench.opened.about)
-        made = lines(
-            self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
-        )
+    def show_results(self) -> None:
+        """Show all results: tests and comparisons on the left, notes, checks and calibration on the right."""
+        about = _charts.facts_line(self.bench.opened.about)
+        notes = self.bench.city.notes or "No notes on the data."
+        made = paragraphs(notes, *filter(None, [about and f"Made with: {about}."]))
         told = {result.kind: result for result in self.results}
         self.plan.value = _charts.results_html(filter(None, [told.pop("plan", None)]))
         data = made + _charts.results_html(told.pop(kind) for kind in DATA_RESULTS if kind in told)
-        found = _charts.results_html(sorted(told.values(), key=lambda each: (*LEADING, each.kind).index(each.kind)))
+        ordered = sorted(told.values(), key=lambda each: (*FIRST_RESULTS, each.kind).index(each.kind))
+        found = _charts.results_html(ordered)
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
-        self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
+        self.findings.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
-    def store(self, result: Result) -> None:
+    def store_result(self, result: Result) -> None:
         """Store and show a result, which replaces an earlier one of its kind."""
         self.results = [each for each in self.results if each.kind != result.kind] + [_name_controls(result)]
-        self.show()
+        self.show_results()
 
     def store_recorded(self) -> None:
         """Store the comparison of today's recorded and modelled responses, once per settings, if there is a log."""
-        bench, at = self.bench, self.bench.at
+        bench, at = self.bench, self.bench.values
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
-        if settings == self.recorded_for or model is None or today is None or model.recorded is None:
+        if settings == self.recorded_for or model is None or today is None or model.recorded_calls is None:
             return
         self.recorded_for = settings
         evaluator, _ = bench.evaluator(len(today))
         e = bench.evaluate(1.0, today, evaluator.replace("simulation", "approximate"), at.capacity)
-        minutes, step = recorded_responses(model.recorded)
+        minutes, step = recorded_responses(model.recorded_calls)
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
         table = advice.recorded_texts(steps.compare_recorded(model, {"today": e}, at.threshold))
-        self.store(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
+        self.store_result(Result("recorded", title, (late_sentences(exact, at.threshold, step),), table))
 
-    def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
-        """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
-        at = self.bench.at
+    def gain_key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
+        """Return the key of a gain in ``gains``: both deployments and the settings that it depends on."""
+        at = self.bench.values
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return title and cells of the row with intervals of gains over ``base``; None if nothing was compared.
+        """Return title and cells, by name, of the row with intervals of gains over ``base``; None without comparison.
 
-        The mean over the drawn cities is added if the gain in the figures lies outside the interval.
+        If the gain in the figures lies outside the interval, a cell also has the mean over the drawn cities.
         """
         late = self.bench.metric != "mean_response"
         scale, cells = 100 if late else 1, {}
         for name, e in answer.items():
             same = sorted(e.site_names) == sorted(answer[base].site_names)
-            if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
+            if not same and (gain := self.gains.get(self.gain_key(answer[base], e))) is not None:
                 mean, low, high = (scale * value for value in gain)
                 shown = scale * steps.gain_of(self.bench.city, self.bench.metric, answer[base], e)
                 cells[name] = f"{format_signed(low, 2)} to {format_signed(high, 2)}"
                 cells[name] += "" if low <= shown <= high else f", mean {format_signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
-    def model(self) -> Model:
+    def require_model(self) -> Model:
         """Return the model of the log under the current settings; raise if there is no log."""
         if (model := self.bench.model) is None:
-            raise InputError(NO_LOG)
+            raise InputError(NO_LOG_MESSAGE)
         return model
 
     def back_test_of(self, model: Model) -> BackTest | InputError:
-        """Return the back-test of a model, or the error that says why there is none; the last one is cached."""
+        """Return the back-test of a model, or the error that says why it is not possible; the last one is cached."""
         if self.last_test[0] != _test_key(model):
             self.last_test = _test_key(model), steps.try_back_test(model)
         assert self.last_test[1] is not None
         return self.last_test[1]
 
     def caution(self, units: int) -> str:
-        """Return a text on why the log does not allow advice on ``units`` units; empty if it does or is unknown."""
+        """Return a text on why the log does not allow advice on ``units`` units; empty if it does or there is none."""
         if (model := self.bench.model) is None:
             return ""
         tested = self.last_test[1] if self.last_test[0] == _test_key(model) else None
-        why = steps.reasons_against(model, tested, units)
+        why = steps.reasons_against_advice(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
-    # -- work -------------------------------------------------------------------------------------------------------
-
     def prepare_test(self) -> Callable[[], str]:
-        """Return a function that calibrates with the first days, predicts the last ones, and stores the comparison."""
-        model = self.model()
+        """Return the work of the back-test: a function that stores its result and returns a message."""
+        model = self.require_model()
 
         def work() -> str:
             report = self.back_test_of(model)
             if isinstance(report, InputError):
                 raise report
-            title = f"Back-test: the last {model.settings.hold_out} days predicted from the others"
-            title += f" ({report.calls:,} calls)"
-            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
-            self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
-            return Success(report.verdict[0]) if report.usable("mean") else report.verdict[0]
+            days = f"the last {model.settings.hold_out} days predicted from the others"
+            title = f"Back-test: {days} ({report.calls:,} calls)"
+            self.store_result(Result("back_test", title, report.verdict, report.to_frame(), report.details))
+            self.link.value = f"<p>{download_link('back_test.html', 'text/html', report.html.encode())}</p>"
+            return SuccessText(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
-        """Return a function that compares the deployments shown, and stores the gains and a result in words."""
-        bench, model, load = self.bench, self.model(), self.bench.at.load
+        """Return the work of the comparison: a function that stores gains and a result and returns a message."""
+        bench, model, load = self.bench, self.require_model(), self.bench.values.load
         answer = bench.compute()
-        base = bench.base(answer)
+        base = bench.baseline_of(answer)
         alike = sorted(answer[base].site_names)
         names = [base, *(name for name, e in answer.items() if sorted(e.site_names) != alike)]
         # `compare` tells the last against the first: the user's deployment, or else the best.
-        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in BEST))
+        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in BEST_NAMES))
         if len(names) == 1:
             raise InputError(f"all deployments shown are the same as {base}: move a unit, or search.")
         sites = {name: answer[name].sites for name in names}
-        keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
+        keys = {name: self.gain_key(answer[base], answer[name]) for name in names[1:]}
 
         def work() -> str:
             found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].show_progress)
@@ -192,20 +180,23 @@ class Trust:
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
                 self.gains[key] = -float(gap[0]), -float(gap[2]), -float(gap[1])
-            title = f"How sure is the gain over {base}? ({steps.DRAWS} cities drawn, seed 0, load {load:.3g})"
+            title = f"How sure is the gain over {base}? ({steps.N_DRAWS} cities drawn, seed 0, load {load:.3g})"
             note = (
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
             )
-            self.store(Result("comparison", title, found.sentences, table, (note,)))
+            self.store_result(Result("comparison", title, found.sentences, table, (note,)))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
-            return Success(f"Compared: {said}")
+            return SuccessText(f"Compared: {said}")
 
         return work
 
     def prepare_plan(self) -> Callable[[], str]:
-        """Return a function that plans the day under the current settings; it raises if the back-test refuses that."""
+        """Return the work of the plan of the day: a function that stores it and returns a message.
+
+        The function raises if the log or the back-test rules out a plan.
+        """
         bench, model, rates = self.bench, self.bench.model, self.bench.opened.by_hour
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
@@ -214,7 +205,7 @@ class Trust:
         now = bench.search_settings
         space = bench.space(now)
         settings = Settings(metric=now.metric, capacity=now.capacity) if model is None else model.settings
-        given = space.city, space, bench.at.moves, rates, settings
+        given = space.city, space, bench.values.moves, rates, settings
         if space.units >= steps.MANY_UNITS:
             bench.message.show(
                 f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
@@ -228,10 +219,10 @@ class Trust:
             sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
-            self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
+            self.store_result(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
-                return Success("Planned the day: see the tab Day plan.")
-            return Success(plan.verdict) if plan.held_out.worth_it else plan.verdict
+                return SuccessText("Planned the day: see the tab Day plan.")
+            return SuccessText(plan.verdict) if plan.held_out.worth_it else plan.verdict
 
         return work
 
@@ -242,5 +233,5 @@ def _test_key(model: Model) -> tuple[Any, ...]:
 
 
 def _name_controls(result: Result) -> Result:
-    """Return a result with the page's controls in place of Python arguments in its sentences."""
-    return replace(result, said=tuple(map(in_controls, result.said)))
+    """Return a result whose sentences name the controls of the page in place of Python arguments."""
+    return replace(result, sentences=tuple(map(with_control_names, result.sentences)))

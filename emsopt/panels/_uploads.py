@@ -1,20 +1,21 @@
 """The user's own city in the dashboard: the form, with the options of ``emsopt city``, and the uploaded files.
 
-Uploaded files are checked first, and their names are never used as paths.
+The names of uploaded files are never used as paths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from anywidget import AnyWidget
 from ipywidgets import HTML, Checkbox, Text, VBox
 from traitlets import Bool, Int, Tuple, Unicode
@@ -28,22 +29,17 @@ from ..calls.profile import hours_a_year
 from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message, _validate
-from ..planning import Model, Settings, build, units_needed
+from ..errors._types import FloatArray
+from ..planning import Model, Project, Settings, build, units_needed
 from ..planning.project import Result
 from ..planning.settings import OPTIONS, name_station_columns
 from ..roads import RoadNetwork
-from ._widgets import button, control, group, lines
+from ._widgets import button, control, group, paragraphs
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..errors._types import FloatArray
-    from ..planning import Project
-
-NAME = "Your city"  # if the files do not name the city
+DEFAULT_NAME = "Your city"  # if the files do not name the city
 MOST_MB = 200  # all files together
-MOST_ROWS = {tables.SITES_FILE: 200, tables.ATOMS_FILE: 2000}
-ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
+MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
+ROAD_ENDINGS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 EXPECTED_FILES = (
     f"Choose either {tables.CITY_FILE}, {tables.ATOMS_FILE} and {tables.SITES_FILE}, as City.save writes them, "
     "or a log of calls and a table of stations."
@@ -52,17 +48,15 @@ EXPECTED_FILES = (
 READ_OPTIONS = {"columns": None, "station_columns": None, "time_zone": None, "time_format": None, "where": None,
            "on_bad": "leave out"}  # fmt: skip
 Uploads = Sequence[Mapping[str, Any]]
-ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
+CITY_ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
 
-# -- the form ----------------------------------------------------------------------------------------------------
-
-HINT = (
+UPLOAD_HINT = (
     "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
     f"most {MOST_MB} MB together. Their content tells which is which."
 )
-AUTO = "as the files say"
+AUTO_TEXT = "as the files say"
 FIELD_DEFAULTS = {name: format(getattr(Settings, name), "g" if name in ("detour", "reach_km") else "")
-         for name in ("detour", "reach_km", "others", "dispatch")} | {"name": NAME}  # fmt: skip
+         for name in ("detour", "reach_km", "others", "dispatch")} | {"name": DEFAULT_NAME}  # fmt: skip
 CHECKBOXES = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
@@ -99,11 +93,11 @@ CONTROL_NAMES = {name: option.label for name, option in OPTIONS.items() if name 
 }
 
 
-class Files(AnyWidget):
-    """A button to choose files, which the page sends in pieces, as servers may refuse large messages.
+class FileChooser(AnyWidget):
+    """A button to choose files, which the browser sends in pieces, as servers may refuse large messages.
 
-    ``value`` has the name, size and content of each file, as dicts, once all have arrived; ``count`` is their number.
-    The content of files that are too large together is not sent: `check_size` refuses them.
+    Once all have arrived, ``value`` has a dict for each file, with name, size (bytes) and content; ``count`` is their
+    number. The content of files that are too large together is not sent: `check_size` refuses them.
     """
 
     _esm = Path(__file__).with_name("files.js")
@@ -114,10 +108,10 @@ class Files(AnyWidget):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, layout={"width": "auto", "min_width": "9em"})
         self.observe(lambda change: setattr(self, "count", len(change.new)), "value")
-        self.on_msg(self._take)
+        self.on_msg(self._receive)
 
-    def _take(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
-        """Handle a message of the page: the list of chosen files, a piece of one, or the end; then ask for the next."""
+    def _receive(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
+        """Handle a message of the browser: a list of files, a piece of one, or their end; then ask for the next."""
         try:
             if "files" in message:
                 self.value, self._files = (), [file | {"content": BytesIO()} for file in message["files"]]
@@ -132,34 +126,35 @@ class Files(AnyWidget):
 
 
 class CityForm(VBox):
-    """The form for files and options; ``controls`` has its buttons and fields by name.
+    """The form for the files and options of the user's city; ``controls`` has its buttons and fields by name.
 
     ``read`` is called to read the chosen files, and ``again`` to read the last files with other options.
     """
 
     def __init__(self, read: Callable[[], object], again: Callable[[], object]) -> None:
-        accept = ",".join((*ENDINGS, *ROADS, ".pbf", ".xml", ".gz"))
+        accept = ",".join((*ENDINGS, *ROAD_ENDINGS, ".pbf", ".xml", ".gz"))
         tip = "A log of calls and a table of stations, or the files of a city"
         self.controls: dict[str, Any] = {
-            "files": Files(description="Choose files", tooltip=tip, accept=accept, multiple=True),
+            "files": FileChooser(description="Choose files", tooltip=tip, accept=accept, multiple=True),
             "read": button("Read files", "Make a city of the files", read),
             "again": button("Apply options", "Read the same files again, with the options below", again),
         }
         self.controls["files"].action = lambda: check_size(self.controls["files"].value)
         for name, option in OPTIONS.items():
-            given: dict[str, Any] = {"action": _do_nothing, "placeholder": "" if name in FIELD_DEFAULTS else AUTO}
+            given: dict[str, Any] = {"placeholder": "" if name in FIELD_DEFAULTS else AUTO_TEXT}
             self.controls[name] = control(Text, FIELD_DEFAULTS.get(name, ""), option.label, option.help, **given)
         for name, (label, tip) in CHECKBOXES.items():
-            self.controls[name] = control(Checkbox, False, label, tip, action=_do_nothing, indent=False)
-        groups = [
-            group(title, [self.controls[name] for name in names], opened=False) for title, names in FIELD_GROUPS.items()
-        ]
-        first = [HTML(lines(HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
+            self.controls[name] = control(Checkbox, False, label, tip, indent=False)
+        for name in (*OPTIONS, *CHECKBOXES):
+            self.controls[name].action = lambda: None  # fields are read when a button is pressed
+        named = {title: [self.controls[name] for name in names] for title, names in FIELD_GROUPS.items()}
+        groups = [group(title, fields, opened=False) for title, fields in named.items()]
+        first = [HTML(paragraphs(UPLOAD_HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `city_from_uploads`, without those that are empty; errors name the field."""
-        found: dict[str, Any] = {"name": NAME}
+        """Return the options of `city_from_uploads` that are not empty; messages of errors name the field."""
+        found: dict[str, Any] = {"name": DEFAULT_NAME}
         tick = {name: self.controls[name].value for name in CHECKBOXES}
         for name, option in OPTIONS.items():
             text = self.controls[name].value.strip()
@@ -173,30 +168,26 @@ class CityForm(VBox):
         }
 
     def show_found(self, opened: OpenedCity) -> None:
-        """Show values found in the files as placeholders of the fields."""
+        """Show what the files of a city say as placeholders of the empty fields."""
         city, about, log = opened.city, opened.about, opened.log
         found = {"turnout_times": f"{city.turnout_times.mean():.2f}", "service_times": f"{city.mean_service_time:.1f}"}
         if log is not None:
             found["columns"] = ", ".join(f"{role}={name}" for role, name in log.calls.taken.items())
             found["time_zone"] = log.calls.clock
-            found["speed_kmh"] = "calibrated" if log.fit is not None else f"{about.get('speed_kmh', AUTO)}"
-            found["cell_km"] = f"{about.get('cell_km', AUTO)}"
+            found["speed_kmh"] = "calibrated" if log.fit is not None else f"{about.get('speed_kmh', AUTO_TEXT)}"
+            found["cell_km"] = f"{about.get('cell_km', AUTO_TEXT)}"
             found["today"] = f"{len(opened.today)} units by the log" if opened.today else "not known"
         for name, text in found.items():
             self.controls[name].placeholder = text
 
 
-def _do_nothing() -> None:
-    """Do nothing: fields are read when a button is pressed."""
+def with_control_names(text: object) -> str:
+    """Return a message, or that of an error, with the page's controls in place of Python arguments."""
+    return Message.of(text).by(_control_text, CONTROL_NAMES)
 
 
-def in_controls(text: object) -> str:
-    """Return a message, or that of an error, with the page's controls in place of arguments."""
-    return Message.of(text).by(_control, CONTROL_NAMES)
-
-
-def _control(argument: Argument) -> str:
-    """Return an argument as text for a message: its control and, if there is one, the value to enter there."""
+def _control_text(argument: Argument) -> str:
+    """Return the control of the page for a Python argument, with the value to enter there, if there is one, as text."""
     name, value = argument
     word = CONTROL_NAMES.get(name)
     if word is None:
@@ -208,9 +199,6 @@ def _control(argument: Argument) -> str:
     return field if value is None or field.startswith("the tick") else f"{field} ({value})"
 
 
-# -- what files describe ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class OpenedCity:
     """A city with what the dashboard needs to show it.
@@ -218,7 +206,7 @@ class OpenedCity:
     ``units`` is the initial fleet size, ``today`` the site of each of today's units, ``about`` the origin of the city
     (columns of the table of scenarios), ``results`` those of checks and calibration, ``by_hour`` the calls per hour of
     each atom at each hour of the day, shape (24, M), ``log`` the model of a log, which is never saved, ``settings`` the
-    initial ones, as `Workbench.state` returns them, and ``said`` sentences on what was read and assumed.
+    initial ones, as `Workbench.state` returns them, and ``sentences`` say what was read and assumed.
     """
 
     city: City
@@ -229,11 +217,11 @@ class OpenedCity:
     by_hour: FloatArray | None = None
     log: Model | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Sums depend on how arrays lie in memory, in the last digit, and a file does not keep that.
-        arrays = {name: getattr(self.city, name) for name in ARRAYS}
+        arrays = {name: getattr(self.city, name) for name in CITY_ARRAYS}
         plain = {name: np.ascontiguousarray(array) for name, array in arrays.items() if np.ndim(array)}
         vars(self)["city"] = self.city.replace(**plain)
         if self.by_hour is not None:
@@ -242,42 +230,39 @@ class OpenedCity:
     @classmethod
     def of(cls, project: Project) -> OpenedCity:
         """Return the city of a project with its settings and results."""
-        settings = project.settings
-        units = settings.get("units", 1)
-        return cls(
-            project.city,
-            units if isinstance(units, int) and units > 0 else 1,
-            about=project.about,
-            results=project.results,
-            by_hour=project.by_hour,
-            settings=settings,
-        )
+        p, units = project, project.settings.get("units", 1)
+        units = units if isinstance(units, int) and units > 0 else 1
+        return cls(p.city, units, about=p.about, results=p.results, by_hour=p.by_hour, settings=p.settings)
 
 
 def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
     """Return the city that uploaded files describe, with today's units, notes and settings.
 
-    Each upload has ``name``, ``size`` and ``content`` (bytes), as `Files` has them. They are the files of a city; or
-    logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. They are
-    recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in
-    `READ_OPTIONS`, and fields of `emsopt.planning.Settings`. Errors name file and row.
+    Each upload has ``name``, ``size`` and ``content`` (bytes), as in `FileChooser.value`. Together they are the files
+    of a city; or logs of calls and a table of stations and, optionally, areas, roads and travel times, recognised by
+    their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in `READ_OPTIONS`, and fields
+    of `emsopt.planning.Settings`.
     """
-    files = _by_name(uploads)
-    if {tables.CITY_FILE, tables.ATOMS_FILE, tables.SITES_FILE} & {file.name.lower() for file in files}:
-        city = _from_folder({file.name: file.content for file in files})
-        return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
+    files = _unpack_uploads(uploads)
+    if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
+        for file in files:
+            if file.name.lower() not in tables.FILES:
+                raise InputError(f"{file.name!r} is not a file of a city. Choose only {', '.join(tables.FILES)}.")
+            _check_rows(len(file.content.splitlines()) - 1, file.name, MOST_ROWS.get(file.name.lower()))
+        city = tables.from_files(City, {file.name: file.content for file in files}, DEFAULT_NAME)
+        return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _file_names(files)})
     reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
-    calls, stations, found = _read(files, reading)
-    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES_FILE])
+    calls, stations, found = _read_uploads(files, reading)
+    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
     for what, read in OTHER_FILES.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
     model = build(calls, stations, Settings(**options))
-    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS_FILE])
-    return city_of_model(model, files="; ".join(f"{what}: {_names(kept)}" for what, kept in found.items() if kept))
+    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
+    return city_of_model(model, files="; ".join(f"{what}: {_file_names(kept)}" for what, kept in found.items() if kept))
 
 
 def check_size(uploads: Uploads) -> None:
-    """Raise if files are too large together."""
+    """Raise if uploaded files are too large together."""
     size = sum(upload.get("size", len(upload["content"])) for upload in uploads) / 2**20
     if size > MOST_MB:
         raise InputError(
@@ -286,7 +271,7 @@ def check_size(uploads: Uploads) -> None:
         )
 
 
-def summary(uploads: Uploads) -> str:
+def files_text(uploads: Uploads) -> str:
     """Return the names and sizes of uploaded files in one line."""
     return ", ".join(f"{base_name(upload)} ({len(upload['content']) / 2**10:,.1f} KB)" for upload in uploads)
 
@@ -296,89 +281,75 @@ def base_name(upload: Mapping[str, Any]) -> str:
     return Path(str(upload["name"]).replace("\\", "/")).name[:100]
 
 
-def _by_name(uploads: Uploads) -> list[Upload]:
-    """Return the uploaded files, with names without folders; raise if there are none or two have the same name."""
+def _unpack_uploads(uploads: Uploads) -> list[Upload]:
+    """Return uploaded files under names without folders; raise if there are none or two have the same name."""
     check_size(uploads)
     files = [Upload(base_name(upload), bytes(upload["content"])) for upload in uploads]
     files = [file for file in files if not file.name.startswith("._")]
     if not files:
         raise InputError(f"no files have arrived yet. {EXPECTED_FILES}")
     if twice := _validate.first_repeated(file.name.lower() for file in files):
-        raise InputError(
-            f"{twice} is chosen twice (upper and lower case are not distinguished). Choose each file once."
-        )
+        raise InputError(f"{twice} is chosen twice (upper and lower case count as equal). Choose each file once.")
     return files
 
 
-def _names(files: Iterable[Upload]) -> str:
+def _file_names(files: Iterable[Upload]) -> str:
+    """Return the names of files, separated by commas."""
     return ", ".join(file.name for file in files)
 
 
-def _from_folder(files: dict[str, bytes]) -> City:
-    """Return the city that `City.load` reads from a folder of these files."""
-    for file, content in files.items():
-        if file.lower() not in tables.FILES:
-            raise InputError(f"{file!r} is not a file of a city. Choose only {', '.join(tables.FILES)}.")
-        _check_rows(len(content.splitlines()) - 1, file, MOST_ROWS.get(file.lower()))
-    return tables.from_files(City, files, NAME)
-
-
 def _check_rows(rows: int, file: str, most: int | None) -> None:
-    """Raise if a table has more than ``most`` rows, because the city would need too much memory."""
+    """Raise if the number of rows in ``file`` exceeds ``most``, because the city would need too much memory."""
     if most is not None and rows > most:
         raise InputError(f"{file} has {rows:,} rows; the dashboard takes at most {most:,}. Remove some rows.")
 
 
-# -- which file is which ------------------------------------------------------------------------------------------
-
-
-def _read(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
-    """Return the log, the table of stations, and all files by kind of content."""
+def _read_uploads(
+    files: Sequence[Upload], reading: Mapping[str, Any]
+) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
+    """Return the log, the table of stations, and all files by kind of content ("calls", "stations", "areas", ...)."""
     if len(files) < 2:
         raise InputError(
-            f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
+            f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_file_names(files)[:200]}. "
             f"{EXPECTED_FILES}"
         )
     how = dict(reading)
     columns = how.pop("station_columns")
-    kinds = ("calls", "stations", *OTHER_FILES, "odd")
-    found: dict[str, list[Upload]] = {kind: [] for kind in kinds}
+    found: dict[str, list[Upload]] = {kind: [] for kind in ("calls", "stations", *OTHER_FILES)}
     rest: list[Upload] = []
     for file in files:
-        found.get(_kind_of(file), rest).append(file)
-    logs, place, stations, others = _logs_and_stations(rest, how, columns)
-    for file in others:
-        found["travel times" if _is_matrix(file) else "odd"].append(file)
+        found.get(_kind_of_file(file), rest).append(file)
+    logs, place, stations, others = _split_logs_and_stations(rest, how, columns)
     found |= {"calls": [*logs], "stations": [place] if place else []}
-    _check_kinds(files, found, {file: others[file] for file in found.pop("odd")})
+    found["travel times"] += [file for file in others if _is_matrix(file)]
+    unknown = [file for file in others if file not in found["travel times"]]
+    if unknown or not (logs and place) or any(found[what][1:] for what in OTHER_FILES):
+        said = f"it is not clear what each file holds; got {_file_names(files)[:200]}. {EXPECTED_FILES}"
+        why = ((f" {file.name} is no log, because ", *Message.of(others[file]).parts) for file in unknown)
+        raise InputError(Message(said, *next(why, ())))
+    if len({file.content for file in logs}) < len(logs):
+        raise InputError(f"{_file_names(logs)[:200]}: two of these logs are the same. Choose each once.")
     return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
 
 
-def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
-    """Raise if files are missing, given twice or of no known kind (``odd``, with errors of reading them as logs)."""
-    logs = found["calls"]
-    if odd or not (logs and found["stations"]) or any(found[what][1:] for what in OTHER_FILES):
-        said = f"it is not clear what each file holds; got {_names(files)[:200]}. {EXPECTED_FILES}"
-        first = [(f" {file.name} is no log, because ", *Message.of(error).parts) for file, error in odd.items()][:1]
-        raise InputError(Message(said, *chain(*first)))
-    if len({file.content for file in logs}) < len(logs):
-        raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
-
-
-def _kind_of(file: Upload) -> str:
-    """Return "roads" or "areas" if a file's ending or polygons show it to be one of these, else ""."""
+def _kind_of_file(file: Upload) -> str:
+    """Return "roads" for a file with such an ending, "areas" for GeoJSON with polygons, else ""."""
     name = file.name.lower()
-    if name.endswith(ROADS):
+    if name.endswith(ROAD_ENDINGS):
         return "roads"
-    return "areas" if name.endswith((".json", ".geojson")) and _has_polygons(file) else ""
+    shapes: list[Any] = []
+    if name.endswith((".json", ".geojson")):
+        with suppress(InputError):
+            shapes = [shape for _, shape in geography.read_features(file) if isinstance(shape, dict)]
+    return "areas" if any("Polygon" in str(shape.get("type")) for shape in shapes) else ""
 
 
-def _logs_and_stations(
+def _split_logs_and_stations(
     files: Sequence[Upload], reading: Mapping[str, Any], columns: Mapping[str, str] | None
 ) -> tuple[dict[Any, CallLog], Upload | None, Any, dict[Upload, EmsoptError]]:
-    """Return the logs, the file of stations and its table, and why each other file is no log.
+    """Return the logs by file, the file of stations and its table, and for each other file the error of reading it.
 
-    If logs or stations are missing, raise the error of the file that is likeliest to be it.
+    If logs or stations are missing, raise the error of the file that is most likely meant to be it.
     """
     logs, no_logs = _read_all(files, partial(read_calls, **reading))
     stations, no_stations = _read_all(files, partial(read_stations, columns=columns, crs=reading["crs"]))
@@ -392,7 +363,7 @@ def _logs_and_stations(
 
 
 def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
-    """Return the result of each file that can be read, and the errors of the others."""
+    """Return what ``read`` returns for each file, and the errors of files that it cannot read, both by file."""
     found: dict[Any, Any] = {}
     errors: dict[Any, EmsoptError] = {}
     for file in files:
@@ -404,7 +375,7 @@ def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[An
 
 
 def _find_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
-    """Return the file that has the stations, if any. It may read as a log too, as stations may have dates."""
+    """Return the file of the stations, or None. It may have been read as a log too, as stations may have dates."""
     likely = [file for file in stations if file not in logs]
     if not likely and len(logs) > 1:
         likely = [file for file, table in stations.items() if "name" in table and table["name"].is_unique]
@@ -412,27 +383,17 @@ def _find_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.
     return min(likely, key=lambda file: (*by_name[file], len(stations[file])), default=None)
 
 
-def _has_polygons(file: Upload) -> bool:
-    try:
-        features = geography.read_features(file)
-    except InputError:
-        return False
-    return any("Polygon" in str((shape or {}).get("type")) for _, shape in features if isinstance(shape, dict))
-
-
 def _is_matrix(file: Upload) -> bool:
-    """Return whether a file is a table of numbers with names of rows and columns."""
-    try:
-        table = formats.read_csv(file, labelled=True)
-        table.astype(float)
-    except (InputError, ValueError):
-        return False
-    return table.shape[1] > 1
+    """Return whether a file is a table of numbers with names of rows and at least two columns."""
+    with suppress(InputError, ValueError):
+        return formats.read_csv(file, labelled=True).astype(float).shape[1] > 1
+    return False
 
 
 def _read_roads(file: Upload) -> RoadNetwork:
+    """Return the road network in an uploaded file, by way of a temporary file whose name no message shows."""
     with explain_errors("the folder for temporary files"), TemporaryDirectory() as scratch:
-        ending = max((end for end in ROADS if file.name.lower().endswith(end)), key=len)
+        ending = max((end for end in ROAD_ENDINGS if file.name.lower().endswith(end)), key=len)
         path = Path(scratch) / f"roads{ending}"
         path.write_bytes(file.content)
         try:
@@ -449,15 +410,13 @@ OTHER_FILES: dict[str, Callable[[Upload], Any]] = {  # files besides logs and st
 }
 
 
-# -- from files to a city -----------------------------------------------------------------------------------------
-
-
 def city_of_model(model: Model, **about: Any) -> OpenedCity:
-    """Return the city of a model as an `OpenedCity`, with its settings in ``about``."""
+    """Return the city of a model as an `OpenedCity`, and add how it was made to ``about``."""
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
     about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}
-    about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
+    given = {key: getattr(settings, key) for key in ("hours", "weekdays")}
+    about |= {key: value and ", ".join(map(str, value)) for key, value in given.items()}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
     if settings.hours is not None or settings.weekdays is not None:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
@@ -465,16 +424,12 @@ def city_of_model(model: Model, **about: Any) -> OpenedCity:
     about = {key: value for key, value in about.items() if value is not None}
     units, known = model.fleet[0], None if today is None else tuple(today.tolist())
     units = units if known else min(units, city.n_sites)
-    said = (*model.read[1:], *model.assumed)
-    return OpenedCity(city, units, known, about, _results(model), model.rates_by_hour, model, said=said)
+    sentences = (*model.read[1:], *model.assumed)
+    return OpenedCity(city, units, known, about, _results_of(model), model.rates_by_hour, model, sentences=sentences)
 
 
-def _text(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _results(model: Model) -> list[Result]:
-    """Return the results of checks, with the roles of columns, and of the calibration, if there is one."""
+def _results_of(model: Model) -> list[Result]:
+    """Return the result of the checks and of the calibration, if there is one, as a project stores them."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
     said = [model.read[0], f"Columns: {taken}."]

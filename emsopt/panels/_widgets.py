@@ -14,23 +14,21 @@ from html import escape
 from io import BytesIO
 from threading import Event, Lock, Thread, get_native_id
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 from traitlets.log import get_logger
 
 from ..errors import EmsoptError, _validate
+from ..errors._types import Rng
 from ..plots._style import STYLE
 
-if TYPE_CHECKING:
-    from ..errors._types import Rng
-
-LABEL = {"description_width": "9.5em"}
-WIDE, NARROW = "min(32em, 98%)", "19em"
-TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
+LABEL_STYLE = {"description_width": "9.5em"}
+WIDE_INPUT, NARROW_INPUT = "min(32em, 98%)", "19em"
+PARAGRAPH_STYLE = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
-DRAWING = Lock()
+DRAWING_LOCK = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
 LEAST_ESTIMATED_S = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
@@ -41,8 +39,6 @@ TABLE_STYLE = """<style>
   white-space: nowrap; font-variant-numeric: tabular-nums}
 .emsopt-figures th[scope=row] {text-align: left; font-weight: normal}
 </style>"""
-
-# -- inputs -------------------------------------------------------------------------------------------------------
 
 
 def control(
@@ -57,12 +53,12 @@ def control(
     """Return an input of the ipywidgets class ``kind`` for a panel's dict of controls.
 
     ``limits`` are its lowest value, highest value and, optionally, step; those of a `FloatLogSlider` are exponents of
-    ten. ``action`` is called without arguments after a change; the default is `Panel.respond`.
+    ten. ``action`` is called without arguments after a change; by default that is `Panel.respond`.
     """
     if "Slider" in kind.__name__ or kind is widgets.Text:
         options["continuous_update"] = False
-    width = NARROW if "Bounded" in kind.__name__ else WIDE
-    options = dict(zip(("min", "max", "step"), limits, strict=False)) | {"style": LABEL} | options
+    width = NARROW_INPUT if "Bounded" in kind.__name__ else WIDE_INPUT
+    options = dict(zip(("min", "max", "step"), limits, strict=False)) | {"style": LABEL_STYLE} | options
     made = kind(value=value, description=label, tooltip=tip, layout={"width": width}, **options)
     made.action = action
     return made
@@ -77,7 +73,7 @@ def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = F
 
 
 def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
-    """Return the input for a seed; its initial value is ``rng`` or, for a generator or None, drawn at random."""
+    """Return the input for a seed; it begins with ``rng`` or, if this is a generator or None, at random."""
     if _validate.is_real(rng):
         seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
     else:
@@ -89,7 +85,7 @@ class SiteInputs(widgets.GridBox):
     """A grid of one input per site, ``fields``: checkboxes, or numbers of units if some site may hold several.
 
     ``changed`` is called after a change, and only once if several inputs change together. ``kept`` and ``room`` are the
-    minimum and maximum number of units at each site; by default 0 and 1.
+    minimum and maximum number of units at each site, by default 0 and 1.
     """
 
     def __init__(
@@ -114,17 +110,18 @@ class SiteInputs(widgets.GridBox):
         layout = {"grid_template_columns": columns, "max_height": "14em", "overflow": "auto"}
         super().__init__(self.fields, layout=layout)
 
-    def _notify(self, _: object = None) -> None:
+    def _notify(self, _: object) -> None:
+        """Call ``changed`` after a change of one input."""
         if not self._quiet:
             self._changed()
 
     @property
-    def chosen(self) -> tuple[int, ...]:
+    def deployment(self) -> tuple[int, ...]:
         """The deployment entered: one site index per unit, in ascending order."""
         return tuple(site for site, field in enumerate(self.fields) for _ in range(int(field.value)))
 
     def set_units(self, sites: Iterable[int]) -> None:
-        """Place one unit for each index in ``sites``, and remove all others except those that a site must keep."""
+        """Place one unit for each site index in ``sites``, and remove all others except those that a site must keep."""
         counts = np.bincount(np.array([*sites], dtype=int), minlength=len(self.fields))
         self._quiet = True
         try:
@@ -135,12 +132,12 @@ class SiteInputs(widgets.GridBox):
         self._changed()
 
     def toggle(self, places: Sequence[int], left: int = 0) -> None:
-        """Add a unit at one of these sites, or remove all their units.
+        """Add a unit at one of the sites ``places``, or remove all their units.
 
-        With checkboxes, a unit is added if a site is empty. Where sites hold several units, one is added if a site is
-        empty, or if units are ``left`` to place. If no unit of any site would remain, nothing changes.
+        One is added if a site is empty or, where sites hold several units, if units are ``left`` to place and there is
+        room. If no unit of any site would remain, nothing changes.
         """
-        chosen = self.chosen
+        chosen = self.deployment
         few = min(places, key=chosen.count)
         several = not isinstance(self.fields[few], widgets.Checkbox)
         if chosen.count(few) == 0 or (several and left > 0 and chosen.count(few) < self.fields[few].max):
@@ -149,8 +146,8 @@ class SiteInputs(widgets.GridBox):
             self.set_units(kept)
 
 
-class Bar(widgets.FloatProgress):
-    """A progress bar, visible only within a ``with`` statement, that estimates the remaining time."""
+class ProgressBar(widgets.FloatProgress):
+    """A progress bar that estimates the remaining time; it is visible only within a ``with`` statement."""
 
     def __init__(self, label: str) -> None:
         self.label, self.since, self.share = label, monotonic(), 0.0
@@ -175,22 +172,22 @@ class Bar(widgets.FloatProgress):
         self.layout.visibility = "hidden"
 
 
-class _Cancelled(BaseException):
+class _Cancellation(BaseException):
     """Raised within the work to end it. Not an Exception, so that no `except Exception` on the way catches it."""
 
 
-class Job(widgets.HBox):
+class BackgroundJob(widgets.HBox):
     """A button that starts work in a background thread, a button that cancels it, and a progress bar.
 
-    Work cannot start again before it has ended. ``prepare`` is called in the panel's thread and returns the work, a
-    function without arguments, which must call `show_progress` often and may return a text for ``message``.
+    Work cannot start again before it has ended. ``prepare``, which the button calls, returns the work: a function
+    without arguments, which must call `show_progress` often and may return a text for ``message``.
     """
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
         self.start, self.cancel = button(label, tip, prepare, slow=True), button("Cancel", "End the search", self.stop)
-        self.bar, self.cancel.disabled = Bar("Working"), True
+        self.bar, self.cancel.disabled = ProgressBar("Working"), True
         self._message, self._stop, self._thread = message, Event(), Thread()
-        self.start.on_click(guard(message, self._begin))
+        self.start.on_click(message_callback(message, self._begin))
         self.cancel.on_click(lambda _: self.stop())
         super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
@@ -202,17 +199,17 @@ class Job(widgets.HBox):
         self._stop.clear()
         self.start.disabled, self.cancel.disabled = True, False
         # The current context says which notebook cell the widgets belong to, so the thread needs a copy of it.
-        target = guard(self._message, partial(self._run, work))
+        target = message_callback(self._message, partial(self._run, work))
         self._thread = Thread(target=copy_context().run, args=(target,), daemon=True)
         self._thread.start()
 
     def _run(self, work: Callable[[], object]) -> object:
-        """Do the work in the thread of the job; return its message, or one that it was cancelled."""
+        """Do the work in the background thread; return its message, or one that it was cancelled."""
         try:
             with self.bar:
                 _lower_priority()
                 return work()
-        except _Cancelled:
+        except _Cancellation:
             return "Cancelled. The previous result stays."
         finally:
             self.start.disabled, self.cancel.disabled = False, True
@@ -220,7 +217,7 @@ class Job(widgets.HBox):
     def show_progress(self, done: int, total: int) -> None:
         """Show how much of the work is done; raise, which ends the work, if it was cancelled."""
         if self._stop.is_set():
-            raise _Cancelled
+            raise _Cancellation
         self.bar.show_progress(done, total)
 
     def stop(self) -> None:
@@ -235,14 +232,11 @@ class Job(widgets.HBox):
 
 
 def _lower_priority() -> None:
-    """On Linux, lower the priority of this thread and of those it starts, so that panels stay responsive."""
+    """On Linux, lower the priority of this thread and of those that it starts, so that panels respond quickly."""
     if sys.platform == "linux":
         with suppress(OSError):  # a container may forbid it
             here = get_native_id()
             os.setpriority(os.PRIO_PROCESS, here, max(NICENESS, os.getpriority(os.PRIO_PROCESS, here)))
-
-
-# -- groups and tabs ----------------------------------------------------------------------------------------------
 
 
 def group(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
@@ -269,7 +263,7 @@ class Tabs(widgets.VBox):
         self.buttons.observe(lambda _: chosen(), "index")
 
     @property
-    def shown(self) -> str:
+    def current_title(self) -> str:
         """The title of the sheet shown."""
         return str(self.buttons.value)
 
@@ -285,23 +279,14 @@ def add_class(widget: Any, *names: str) -> Any:
     return widget
 
 
-# -- messages -----------------------------------------------------------------------------------------------------
-
-
-class Success(str):
+class SuccessText(str):
     """A message about success, which `Message.show` shows in another colour than warnings."""
 
 
-MESSAGE_STYLES = {
-    True: "border-left:4px solid #1a7f37;background:#e9f6ec",
-    False: "border-left:4px solid #b35900;background:#fff4e5",
-}
-
-
 class Message(widgets.HTML):
-    """A line for errors, remarks and success (`Success`), which screen readers announce.
+    """A line for errors, remarks and success (`SuccessText`), which screen readers announce.
 
-    ``times`` counts the calls of `show`; ``words`` converts errors to text, with names of controls for arguments.
+    ``times`` counts the calls of `show`; ``words`` converts an error to text, by default ``str``.
     """
 
     def __init__(self, words: Callable[[object], str] = str) -> None:
@@ -310,14 +295,15 @@ class Message(widgets.HTML):
 
     def show(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
-        style = f"padding:0.3em 0.7em;{MESSAGE_STYLES[isinstance(text, Success)]};color:#222;max-width:56em"
+        edge, ground = ("#1a7f37", "#e9f6ec") if isinstance(text, SuccessText) else ("#b35900", "#fff4e5")
+        style = f"border-left:4px solid {edge};background:{ground};padding:0.3em 0.7em;color:#222;max-width:56em"
         text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
 
-def explain(error: Exception, words: Callable[[object], str] = str) -> str:
-    """Return the message for an error, as text by ``words``; other errors than EmsoptError are logged."""
+def error_text(error: Exception, words: Callable[[object], str] = str) -> str:
+    """Return the message for an error, converted to text by ``words``; log an error that is no `EmsoptError`."""
     if isinstance(error, EmsoptError):
         text = words(error)  # a leading name, such as calls.csv, is not capitalised
         return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
@@ -330,13 +316,13 @@ def explain(error: Exception, words: Callable[[object], str] = str) -> str:
     )
 
 
-def guard(
+def message_callback(
     message: Message, action: Callable[[], object], otherwise: Callable[[], object] = lambda: None
 ) -> Callable[..., None]:
-    """Return a widget callback that calls ``action`` and shows its outcome in ``message``.
+    """Return a callback for a widget that calls ``action`` and shows the text that this returns in ``message``.
 
-    A text that it returns is shown. If it raises, the error is shown, and ``otherwise`` is called to remove outdated
-    results. If it returns nothing, the message becomes empty, unless ``action`` itself changed it.
+    If it raises, the error is shown, and ``otherwise`` is called to remove outdated results. If it returns nothing, the
+    message becomes empty, unless ``action`` itself changed it.
     """
 
     def callback(_: object = None) -> None:
@@ -345,53 +331,50 @@ def guard(
             remark = action() or ""
             remark = remark if isinstance(remark, str) else str(remark)
         except Exception as error:  # noqa: BLE001 - the panel shows every error
-            remark = explain(error, message.words)
-            guard(message, otherwise)()
+            remark = error_text(error, message.words)
+            message_callback(message, otherwise)()
         if remark or message.times == before:
             message.show(remark)
 
     return callback
 
 
-# -- HTML ---------------------------------------------------------------------------------------------------------
-
-
 class Markup(str):
-    """A table cell that is HTML already."""
+    """Text of a table cell that is HTML, and is not escaped."""
 
 
 def table(caption: str, columns: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Return an HTML table. Each row is a pair of its title and its cells."""
+    """Return an HTML table; ``rows`` has pairs of a title and cells, one cell per column."""
     body, head = "", "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
     for title, texts in rows:
         cells = "".join(f"<td>{text if isinstance(text, Markup) else escape(text)}</td>" for text in texts)
         name = title if isinstance(title, Markup) else escape(title)
         body += f"<tr><th scope='row'>{name}</th>{cells}</tr>"
     return (
-        f"{TABLE_STYLE}{lines(caption)}<div style='overflow:auto;max-height:30em' tabindex='0' role='group' "
+        f"{TABLE_STYLE}{paragraphs(caption)}<div style='overflow:auto;max-height:30em' tabindex='0' role='group' "
         f"aria-label='{escape(caption)}'><table class='emsopt-figures' aria-label='{escape(caption)}'>"
         f"{head and f'<tr><td></td>{head}</tr>'}{body}</table></div>"
     )
 
 
 def bar_cell(share: float, colour: str, text: str = "") -> Markup:
-    """Return a table cell with a bar, 10 em long for a ``share`` of 1, and a text beside it."""
+    """Return a table cell with a bar, 10 em wide for a ``share`` of 1, and a text beside it."""
     look = f"display:inline-block;height:0.8em;width:{10 * share:.2f}em;margin-right:0.4em;background:{colour}"
     return Markup(f"<div style='text-align:left'><span style='{look}'></span>{text}</div>")
 
 
-def lines(*texts: str) -> str:
+def paragraphs(*texts: str) -> str:
     """Return texts as HTML paragraphs."""
-    return "".join(f"<p style='{TEXT}'>{escape(text)}</p>" for text in texts)
+    return "".join(f"<p style='{PARAGRAPH_STYLE}'>{escape(text)}</p>" for text in texts)
 
 
 def png(draw: Callable[[Any], object], dpi: int, about: str = "") -> bytes:
-    """Return the picture that ``draw`` makes in an empty figure as PNG, with ``about`` as its description."""
+    """Return what ``draw`` draws in an empty figure as a PNG file, with the description ``about`` in it."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     settings: dict[Any, Any] = STYLE | {"text.parse_math": False, "figure.constrained_layout.use": False}
-    with DRAWING, rc_context(settings):
+    with DRAWING_LOCK, rc_context(settings):
         figure, content = Figure(), BytesIO()
         draw(figure)
         figure.savefig(content, format="png", dpi=dpi, metadata={"Description": about} if about else None)
@@ -399,33 +382,33 @@ def png(draw: Callable[[Any], object], dpi: int, about: str = "") -> bytes:
 
 
 def image(draw: Callable[[Any], object], alt: str, dpi: int = 85) -> str:
-    """Return the picture that ``draw`` makes in an empty figure as HTML; ``alt`` describes it in words."""
+    """Return what ``draw`` draws in an empty figure as an HTML image; ``alt`` describes it in words."""
     source = b64encode(png(draw, dpi)).decode()
     return f"<img src='data:image/png;base64,{source}' alt='{escape(alt)}' style='max-width:100%'>"
 
 
-def picture(
+def titled_image(
     draw: Callable[[Any], object],
     title: str,
     alt: str,
     size: tuple[float, float] = (5.6, 3.5),
     box: tuple[float, float, float, float] = (0.16, 0.17, 0.8, 0.78),
 ) -> str:
-    """Return the picture that ``draw`` makes in empty axes as HTML, with a title.
+    """Return what ``draw`` draws in empty axes as an HTML image below a title; ``alt`` describes it in words.
 
-    The axes fill ``box`` (left, bottom, width and height as fractions of the figure). Margins are fixed, because
-    fitting them would double the time.
+    ``size`` is in inches. The axes fill ``box`` (left, bottom, width and height as fractions of the figure): fitting
+    the margins would double the time.
     """
 
     def fill(figure: Any) -> None:
         figure.set_size_inches(*size)
         draw(figure.add_axes(box))
 
-    return f"<figure style='margin:0.4em 0'>{lines(title)}{image(fill, alt)}</figure>"
+    return f"<figure style='margin:0.4em 0'>{paragraphs(title)}{image(fill, alt)}</figure>"
 
 
-def download(name: str, kind: str, content: bytes) -> str:
-    """Return an HTML link that saves ``content`` as a file."""
+def download_link(name: str, kind: str, content: bytes) -> str:
+    """Return an HTML link that saves ``content`` as a file; ``kind`` is its media type, such as "text/csv"."""
     source, size = f"data:{kind};base64,{b64encode(content).decode()}", f"{len(content) / 1024:,.0f} kB"
     style = "color:#0b5394;text-decoration:underline"
     return f"<a style='{style}' download='{escape(name)}' href='{source}'>{escape(name)}</a> ({size})"

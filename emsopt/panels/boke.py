@@ -1,17 +1,18 @@
 """The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
-BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Whenever a
-control changes, the method is rebuilt from the observed values; the same controls and seed give the same next point.
+Whenever a control changes, the method is rebuilt from the observed values; the same controls and seed give the same
+next point.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 
 from .. import plots
+from ..errors._types import FloatArray, Rng
 from ..optimizers import BOKEPlus
 from ..optimizers.boxes.boke import (
     BANDWIDTH_RULES,
@@ -28,9 +29,6 @@ from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
 from ._widgets import control, image, table
 
-if TYPE_CHECKING:
-    from ..errors._types import FloatArray, Rng
-
 N_INITIAL, MOST_POINTS = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
 EXPLANATION = (
@@ -44,8 +42,9 @@ EXPLANATION = (
 def boke_panel(*, rng: Rng = None) -> Panel:
     """Return a panel to change BOKE's constants, see its model and next point, and run it step by step.
 
-    The function is `emsopt.problems.decaying_wave`, the example of BOKE's paper, with its noise of standard deviation
-    0.1, or a sum of two such waves.
+    The method is that of "Bayesian Optimization by Kernel Regression and Density-based Exploration". The function is
+    `emsopt.problems.decaying_wave`, the paper's example, with its noise of standard deviation 0.1, or a sum of two such
+    waves.
 
     Parameters
     ----------
@@ -55,12 +54,11 @@ def boke_panel(*, rng: Rng = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``scale`` (factor of the bandwidth
-        h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs after t points), ``rule`` (Scott's, which this
-        is, Silverman's, or fixed, when h is the factor), ``inputs`` (1 or 2), ``noise`` (the constant ς
-        in the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that
-        maximises the upper bound), ``kernel`` and ``seed``. ``told`` is a function that returns the points and values
-        observed so far, shape (t, d + 1).
+        ``refs`` has ``scale`` (factor of the bandwidth h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs
+        after t points), ``rule`` (Scott's, which this is, Silverman's, or fixed, when h is the factor), ``noise`` (ς in
+        the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that maximises
+        the upper bound) and others, and ``told``, a function that returns the points and values observed so far, shape
+        (t, d + 1).
 
     Examples
     --------
@@ -71,28 +69,19 @@ def boke_panel(*, rng: Rng = None) -> Panel:
     return _BokePanel(rng)
 
 
-def _two_waves() -> Problem:
-    """Return the sum of a decaying wave of each of two inputs."""
-    wave = decaying_wave()
-    values = lambda x: wave(x[:, :1]) + wave(x[:, 1:])
-    return Problem("two waves", values, [(0, 1)] * 2, "max", noise_sd=SAMPLE_NOISE)
-
-
 class _BokePanel(SteppedPanel):
     """The panel that `boke_panel` returns."""
 
     def __init__(self, rng: Rng) -> None:
-        self.functions = {1: decaying_wave(noise_sd=SAMPLE_NOISE), 2: _two_waves()}
+        wave, box = decaying_wave(), [(0.0, 1.0)] * 2
+        two = Problem("two waves", lambda x: wave(x[:, :1]) + wave(x[:, 1:]), box, "max", noise_sd=SAMPLE_NOISE)
+        self.functions = {1: decaying_wave(noise_sd=SAMPLE_NOISE), 2: two}
         self.told = list[tuple[float, ...]]()
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
         factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)
-        rule, rules, numbers = (
-            "How the bandwidth falls with the points",
-            [*BANDWIDTH_RULES, "fixed"],
-            list(self.functions),
-        )
-        inputs = "Number of inputs of the function; changing it restarts the method"
+        rule, rules = "How the bandwidth falls with the points", [*BANDWIDTH_RULES, "fixed"]
+        inputs, numbers = "Number of inputs of the function; changing it restarts the method", list(self.functions)
         controls = {
             "scale": control(FloatLogSlider, SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
             "rule": control(Dropdown, "scott", "Bandwidth's rule", rule, options=rules),
@@ -104,20 +93,20 @@ class _BokePanel(SteppedPanel):
         end_message = f"All {MOST_POINTS} points that this panel allows are evaluated."
         super().__init__(controls, rng, ("picture", "figures"), end_message)
         self.refs["told"] = lambda: np.array(self.told)
-        self.begin()
+        self.reset()
         rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | figures || picture"
-        self.arrange("BOKE, step by step", EXPLANATION, rows)
+        self.arrange_widgets("BOKE, step by step", EXPLANATION, rows)
         self.respond()
 
     @property
-    def f(self) -> Problem:
+    def function(self) -> Problem:
         """The function to maximise, with as many inputs as chosen."""
-        return self.functions[self.at.inputs]
+        return self.functions[self.values.inputs]
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Forget all evaluations and evaluate a Latin hypercube of `N_INITIAL` points."""
-        self.draws = np.random.default_rng(self.at.seed)
-        low, high = self.f.bounds.T
+        self.draws = np.random.default_rng(self.values.seed)
+        low, high = self.function.bounds.T
         self.told.clear()
         columns = [(self.draws.permutation(N_INITIAL) + self.draws.random(N_INITIAL)) / N_INITIAL for _ in low]
         for x in low + (high - low) * np.column_stack(columns):
@@ -127,18 +116,19 @@ class _BokePanel(SteppedPanel):
         self._evaluate(self._make_optimizer().ask())
 
     def _evaluate(self, x: FloatArray) -> None:
-        """Evaluate a point with noise, and record it."""
-        self.told.append((*x.tolist(), float(self.f.exact(x) + self.f.noise_sd * self.draws.standard_normal())))
+        """Evaluate the function with noise at a point, shape (d,), and record point and value."""
+        noise = self.function.noise_sd * self.draws.standard_normal()
+        self.told.append((*x.tolist(), float(self.function.exact(x) + noise)))
 
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return len(self.told) >= MOST_POINTS
 
     def _make_optimizer(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""
-        at, rng = self.at, np.random.default_rng([self.at.seed, len(self.told)])
+        at, rng = self.values, np.random.default_rng([self.values.seed, len(self.told)])
         rule = {"bandwidth": at.scale} if at.rule == "fixed" else {"bandwidth": at.rule, "scale": at.scale}
         constants = {"noise_sd": at.noise, "exploring": at.exploring, "kernel": at.kernel, **rule}
-        method = BOKEPlus(self.f, **constants, initial=0, rng=rng)
+        method = BOKEPlus(self.function, **constants, initial=0, rng=rng)
         for *x, value in self.told:
             method.tell(x, value)
         return method
@@ -148,16 +138,16 @@ class _BokePanel(SteppedPanel):
 
     def draw(self, answer: tuple[BOKEPlus, FloatArray]) -> None:
         method, proposal = answer
-        picture = _picture(method, self.f, np.array(self.told), proposal)
-        self.show(picture=picture, figures=_figures(method, proposal, self.f))
+        picture = _picture(method, self.function, np.array(self.told), proposal)
+        self.show(picture=picture, figures=_numbers_table(method, proposal, self.function))
 
 
 def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:
-    """Return a picture of the model and the next point as HTML; ``known`` has points and values, shape (t, d + 1)."""
+    """Return an HTML image of the model and the next point; ``known`` has points and values, shape (t, d + 1)."""
     label, count, inputs = ", ".join(f"{x:.2f}" for x in proposal), len(known), len(proposal)
     if inputs == 2:
         alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({label})."
-        return image(lambda figure: _maps(method, known, proposal, figure), alt, dpi=72)
+        return image(lambda figure: _draw_maps(method, known, proposal, figure), alt, dpi=72)
     frame = profile(method)
     truth = np.asarray(f.exact(frame.index.to_numpy()[:, None]))
 
@@ -173,8 +163,8 @@ def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArr
     return image(draw, alt, dpi=72)
 
 
-def _maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any) -> None:
-    """Draw the regression and the logarithm of the acquisition function over two inputs, with the points."""
+def _draw_maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any) -> None:
+    """Draw maps of the regression and the log acquisition over two inputs; ``known`` has points and values, (t, 3)."""
     model, (low, high) = method.surrogate(), method.space.bounds.T
     side = np.linspace(0, 1, 61)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -187,21 +177,21 @@ def _maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any
         axes.set_title(title)
 
 
-def _figures(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
-    """Return a table of the numbers behind the picture, such as bandwidth, β and the best observed value."""
+def _numbers_table(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
+    """Return an HTML table of the bandwidth, β, the best observed value and other numbers of the method."""
     rows = {
         "points t": f"{len(method.values)}",
         "bandwidth h": f"{method.surrogate().bandwidth[0]:.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
         "β": f"{exploration(len(method.values), method.noise_sd):.3g}",
-        "best observed": _point(*method.best),
-        "true maximum": _point(f.best_x, f.best_value),
+        "best observed": _point_text(*method.best),
+        "true maximum": _point_text(f.best_x, f.best_value),
         "next": ", ".join(f"{x:.4f}" for x in proposal),
     }
     caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING_SHARE}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 
-def _point(x: FloatArray | None, value: float | None) -> str:
-    """Return a value and its point as text, or "unknown" if either is None."""
+def _point_text(x: FloatArray | None, value: float | None) -> str:
+    """Return a function value and its point, shape (d,), as text, or "unknown" if either is None."""
     return "unknown" if x is None or value is None else f"{value:.3f} at {', '.join(f'{each:.3f}' for each in x)}"

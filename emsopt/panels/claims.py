@@ -1,10 +1,10 @@
-"""The claims panel: the register of the papers' claims as a table with filters and links to the evidence."""
+"""The claims panel: a table of the papers' claims with filters and links to the evidence."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from ipywidgets import Dropdown, Text
 
 from ..datasets import VERDICTS, load_claims
@@ -12,11 +12,8 @@ from ..errors import _validate
 from ._panel import Panel
 from ._widgets import Markup, control, table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ALL = "all"
-WIDTHS = {"claim": 15, "paper": 6, "here": 14, "verdict": 16}  # of the columns, em
+COLUMN_WIDTHS = {"claim": 15, "paper": 6, "here": 14, "verdict": 16}  # of the columns, em
 EXPLANATION = (
     "What the papers state, and what this package found. Each row ends with a link to the test or the notebook section "
     "that shows it. help(eo.datasets.load_claims) explains the papers' names and the verdicts."
@@ -24,22 +21,19 @@ EXPLANATION = (
 
 
 def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
-    """Return a panel that shows the register of claims (`load_claims`) as a table with filters.
+    """Return a panel that shows the register of the papers' claims (`load_claims`) as a table with filters.
 
     Links are relative to the folder ``notebooks`` of a checkout. Raise if paper or verdict is unknown.
 
     Parameters
     ----------
-    paper : str
-        Initial choice of the paper, "all" or a name in `emsopt.datasets.load_claims`.
-    verdict : str
-        Initial choice of the verdict, "all" or one of `emsopt.datasets.VERDICTS`.
+    paper, verdict : str
+        Initial choices: "all", or a paper in `emsopt.datasets.load_claims` and one of `emsopt.datasets.VERDICTS`.
 
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Claims are shown if each of the ``words`` occurs in
-        them, in any case. ``panel.compute()`` returns the claims that are shown, as a DataFrame.
+        ``panel.compute()`` returns the claims that are shown, as a DataFrame.
 
     Examples
     --------
@@ -64,12 +58,13 @@ class _ClaimsPanel(Panel):
             "words": control(Text, "", "Words", "Claims that contain all of these words, as in: table 1"),
         }
         super().__init__(controls)
-        self.arrange("What the papers claim, and what holds", EXPLANATION, "paper verdict words | message | figures")
+        layout = "paper verdict words | message | figures"
+        self.arrange_widgets("What the papers claim, and what holds", EXPLANATION, layout)
         self.respond()
 
     def compute(self) -> pd.DataFrame:
         """Return the claims that match the controls."""
-        at, claims = self.at, self.claims
+        at, claims = self.values, self.claims
         for name, wanted in (("paper", at.paper), ("verdict", at.verdict)):
             if wanted != ALL:
                 claims = claims[claims[name] == wanted]
@@ -78,28 +73,24 @@ class _ClaimsPanel(Panel):
         return claims
 
     def draw(self, answer: pd.DataFrame) -> str:
-        several = self.at.paper == ALL
+        several = self.values.paper == ALL
         counts = answer["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
         caption = f"{len(answer)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
         rows = []
         for claim in answer.to_dict("records"):
             title = f"{claim['paper']}: {claim['place']}" if several else claim["place"]
             here = claim["ours"] + (f" (error: {claim['error']})" if claim["error"] else "")
-            verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {_link(claim['evidence'])}"
+            file, _, test = claim["evidence"].partition("::")  # links are relative to the folder of the notebooks
+            link = f"<a href='../{escape(file)}' title='{escape(claim['evidence'])}' target='_blank'>"
+            link += f"{'test' if test else 'notebook'}</a>"
+            verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {link}"
             texts = (escape(claim["claim"]), escape(claim["theirs"]), escape(here), verdict)
-            cells = [_wrap(text, em) for text, em in zip(texts, WIDTHS.values(), strict=True)]
-            rows.append((_wrap(escape(title), 9), cells))
-        self.show(figures=table(caption, WIDTHS, rows))
+            cells = [_wrapping_cell(text, em) for text, em in zip(texts, COLUMN_WIDTHS.values(), strict=True)]
+            rows.append((_wrapping_cell(escape(title), 9), cells))
+        self.show(figures=table(caption, COLUMN_WIDTHS, rows))
         return "" if len(answer) else "No claim matches: use fewer words, or choose all papers and verdicts."
 
 
-def _wrap(html: str, em: int) -> Markup:
-    """Return a table cell of ``em`` width whose text wraps."""
+def _wrapping_cell(html: str, em: int) -> Markup:
+    """Return a table cell with this HTML, ``em`` wide (in em), whose text wraps."""
     return Markup(f"<div style='white-space:normal;text-align:left;width:{em}em'>{html}</div>")
-
-
-def _link(evidence: str) -> str:
-    """Return a link to the file of a test or notebook, relative to the folder of the notebooks."""
-    file, _, test = evidence.partition("::")
-    kind = "test" if test else "notebook"
-    return f"<a href='../{escape(file)}' title='{escape(evidence)}' target='_blank'>{kind}</a>"

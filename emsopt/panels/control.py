@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 import numpy as np
@@ -11,18 +10,16 @@ from ipywidgets import BoundedFloatText, Checkbox, Dropdown, FloatSlider
 
 from .. import plots, problems
 from ..errors import _validate
+from ..errors._types import Rng
 from ..optimizers import LEARNERS, bocvs
 from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
 from ..problems.control.ready_made import COSTS, VARIANCES
 from ._panel import Panel
-from ._widgets import button, control, image, lines, seed_input, table
-
-if TYPE_CHECKING:
-    from ..errors._types import Rng
+from ._widgets import button, control, image, paragraphs, seed_input, table
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
-CHEAPEST, AS_GIVEN = 0.01, "as given"
+LOWEST_COST, AS_GIVEN = 0.01, "as given"
 EXPLANATION = (
     "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
     "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
@@ -45,12 +42,10 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name, such as ``alpha`` (tolerance: fraction of the best
-        expected value, measured from the problem's ``worst`` value, that may be given up for a cheaper set),
-        ``costs`` (a list of inputs, the mean cost of a play of each set; ``cost_set`` fills them in) and ``halving``
-        (whether α is halved as "unknown-cost" plays). ``play`` spends the budget. ``sets`` says which sets are good
-        enough for the known values and costs; ``picture`` and ``figures`` show the run. Functions: ``problem`` returns
-        the problem with the edited costs, and ``run`` the `ControlRun` that is shown, or None.
+        ``refs`` has ``alpha`` (tolerance: fraction of the best expected value, measured from the problem's ``worst``
+        value, that may be given up for a cheaper set), ``costs`` (a list of inputs, the mean cost of a play of each
+        set), ``play`` (the button that spends the budget) and others. Functions: ``problem`` returns the problem with
+        the edited costs, and ``run`` the `ControlRun` that is shown, or None.
 
     Examples
     --------
@@ -70,12 +65,12 @@ class _ControlPanel(Panel):
         left_out, filled = "Of every variable that is left to chance", "Fills in the mean costs of all sets"
         halving = "As in the paper's experiments: in the end, only the best set is good enough"
         self.original = problem.solved()
-        self.variants = _variants(self.original)
+        self.variants = _variance_variants(self.original)
         self.sets = {AS_GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
             "variance": control(Dropdown, AS_GIVEN, "Variance", left_out, options=[*self.variants]),
-            "cost_set": control(Dropdown, AS_GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
+            "cost_set": control(Dropdown, AS_GIVEN, "Costs", filled, action=self._fill_costs, options=[*self.sets]),
             "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Method that plays", options=list(LEARNERS)),
             "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
             "seed": seed_input(rng, "Seed of all random choices"),
@@ -84,7 +79,7 @@ class _ControlPanel(Panel):
         }
         super().__init__(controls, ("sets", "picture", "figures"))
         self.run: ControlRun | None = None
-        least = min(CHEAPEST, float(problem.costs.min()))
+        least = min(LOWEST_COST, float(problem.costs.min()))
         tip, style = "Mean cost of a play that controls {}, from {:g} to 1", {"description_width": "11em"}
         self.costs, columns = [], "repeat(auto-fill, minmax(20em, 1fr))"
         for name, mean in zip(problem.set_names, problem.costs.tolist(), strict=True):
@@ -95,42 +90,41 @@ class _ControlPanel(Panel):
         grid = widgets.GridBox(self.costs, layout={"grid_template_columns": columns})
         editor = widgets.Accordion([grid], titles=("Mean cost of a play of each set",))
         above = "alpha | variance cost_set editor | sets | method budget seed halving play | message"
-        self.arrange(
-            f"{problem.objective.name}: what to control", EXPLANATION, f"{above} | figures || picture", editor=editor
-        )
+        layout = f"{above} | figures || picture"
+        self.arrange_widgets(f"{problem.objective.name}: what to control", EXPLANATION, layout, editor=editor)
         self.respond()
 
-    def unavailable(self) -> set[str]:
-        return set() if self.at.method == "unknown-cost" else {"halving"}
+    def disabled_controls(self) -> set[str]:
+        return set() if self.values.method == "unknown-cost" else {"halving"}
 
     def compute(self) -> ControlProblem:
         """Return the problem with the chosen variance and the edited costs."""
-        return replace(self.variants[self.at.variance], costs=np.array([field.value for field in self.costs]))
+        return replace(self.variants[self.values.variance], costs=np.array([field.value for field in self.costs]))
 
-    def _fill(self) -> None:
+    def _fill_costs(self) -> None:
         """Set the cost inputs to the costs chosen in ``cost_set``."""
-        for field, mean in zip(self.costs, self.sets[self.at.cost_set], strict=True):
+        for field, mean in zip(self.costs, self.sets[self.values.cost_set], strict=True):
             field.value = mean
 
     def draw(self, answer: ControlProblem) -> None:
         """Show which sets are good enough for the known values, and remove a run made under other settings."""
-        self.show(sets=_sets(answer, self.at.alpha), picture="", figures="")
+        self.show(sets=_sets_table(answer, self.values.alpha), picture="", figures="")
         self.run = None
 
     def _play(self) -> str:
-        """Run the method and show its plays, result and regret; return a message if it stopped within the budget."""
+        """Run the method and show its plays, result and regret; return a message if it stopped early, else ""."""
         self.refresh()
-        problem, at = self.compute(), self.at
+        problem, at = self.compute(), self.values
         halving = {"halving": at.halving} if at.method == "unknown-cost" else {}
         options = {"budget": at.budget, "rng": at.seed, "alpha": at.alpha, **halving}
         run = bocvs(problem, at.method, callback=lambda learner: len(learner.plays) == MOST_PLAYS, **options)
-        self.show(picture=_picture(run, problem, at.alpha), figures=_figures(run, problem, at.alpha))
+        self.show(picture=_picture(run, problem, at.alpha), figures=_run_table(run, problem, at.alpha))
         self.run = run
         return f"Stopped after {MOST_PLAYS} plays, within the budget." if run.plays == MOST_PLAYS else ""
 
 
-def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
-    """Return the problem and, if it is one of `emsopt.problems`, the same with the paper's variances, by label."""
+def _variance_variants(problem: ControlProblem) -> dict[str, ControlProblem]:
+    """Return the problem and, if it is one of `emsopt.problems`, its versions with the paper's variances, by label."""
     make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
     others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}
     same = all(
@@ -140,8 +134,8 @@ def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
     return {AS_GIVEN: problem} | (others if same else {})
 
 
-def _sets(problem: ControlProblem, alpha: float) -> str:
-    """Return an HTML table of the sets: cost, best expected value, and whether it is within the tolerance ``alpha``."""
+def _sets_table(problem: ControlProblem, alpha: float) -> str:
+    """Return an HTML table of cost and best expected value of each set, and whether ``alpha`` tolerates it."""
     good, target = problem.acceptable(alpha), problem.target(alpha)
     values = problem.set_values - problem.worst
     rows = {}
@@ -154,7 +148,7 @@ def _sets(problem: ControlProblem, alpha: float) -> str:
     return table(caption, columns, rows.items())
 
 
-def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
+def _run_table(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
     """Return the recommendation, spending and regret of a run as HTML."""
     history, name = run.history, problem.set_names[run.control_set]
     last, target = history.iloc[-1], problem.target(alpha)
@@ -171,11 +165,11 @@ def _figures(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
         "quality regret": f"{last['quality_regret']:.2f}",
     }
     cells = ((title, [text]) for title, text in rows.items())
-    return lines(f"Recommended: control {name}, at {setting}.") + table(f"A run of {run.method}", ["value"], cells)
+    return paragraphs(f"Recommended: control {name}, at {setting}.") + table(f"A run of {run.method}", ["value"], cells)
 
 
 def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
-    """Return a picture of the control sets played in a run, against the cost spent, as HTML."""
+    """Return an HTML image of the control sets played in a run, against the cost spent."""
     counts = np.bincount(run.history["set"], minlength=len(problem.costs))
     each = ", ".join(f"{name} {n}" for name, n in zip(problem.set_names, counts, strict=True) if n)
     alt = f"Which set was played as the budget was spent. Plays in all: {each}."

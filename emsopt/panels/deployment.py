@@ -1,37 +1,34 @@
 """The deployment panel, to compare one's own deployment with the best, and the load panel, for the best under any load.
 
-The load panel shows Figure 5 of "Optimizing Server Locations in Spatial Queues" interactively.
+The load panel varies Figure 5 of "Optimizing Server Locations in Spatial Queues".
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from ipywidgets import Checkbox, Dropdown, IntSlider
 
 from ..city import City, DeploymentSpace
 from ..errors import _validate
+from ..errors._types import Sites
 from ..evaluators import Evaluation, p_median, simulate
 from ..evaluators.by_name import EXACT_UP_TO, evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment, local_search
 from . import _charts
-from ._panel import CityPanel, OwnPanel, Panel, city_controls, demand_choice, threshold_slider
-from ._widgets import button, control, lines, table
-
-if TYPE_CHECKING:
-    from ..errors._types import Sites
+from ._panel import CityPanel, OwnDeploymentPanel, Panel, city_controls, demand_choice, threshold_slider
+from ._widgets import button, control, paragraphs, table
 
 SEED = 1  # the same calls for every deployment, so that differences are precise
-LAWS = {
+SERVICE_LAWS = {
     "exponential": ("exponential", None),
     "lognormal, cv 0.5": ("lognormal", 0.5),
     "lognormal, cv 2": ("lognormal", 2.0),
     "always the mean": ("deterministic", None),
 }
-CALLS = [(f"{n:,}", n) for n in (20_000, 100_000, 500_000)]
+CALL_CHOICES = [(f"{n:,}", n) for n in (20_000, 100_000, 500_000)]
 EXPLANATION = (
     "Tick the sites at which a unit waits, or click on stations of the map. Your deployment is compared with the best "
     "one and with that of the p-median. Run simulates all three on the same calls, with the service times you choose."
@@ -53,10 +50,9 @@ def deployment_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. ``sites`` is a list of checkboxes, the user's
-        deployment; a click on a station of the map adds or removes a unit there. The buttons ``optimum`` and
-        ``p_median`` make that deployment the user's, ``clear`` unticks all sites, and ``run`` simulates the three.
-        Tables: ``figures`` by the hypercube models, and ``simulation``. St. Paul has a choice of ``demand``.
+        ``refs`` has ``sites`` (a list of checkboxes, the user's deployment), the buttons ``optimum`` and ``p_median``
+        (which make that deployment the user's), ``clear`` and ``run`` (which simulates all three), the tables
+        ``figures``, by the hypercube models, and ``simulation``, and others.
 
     Examples
     --------
@@ -67,11 +63,11 @@ def deployment_panel(city: City, units: int) -> Panel:
     return _DeploymentPanel(city, _validate.whole_number(units, "units"))
 
 
-class _DeploymentPanel(OwnPanel):
+class _DeploymentPanel(OwnDeploymentPanel):
     """The panel that `deployment_panel` returns."""
 
     def __init__(self, city: City, units: int) -> None:
-        self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_search)
+        self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_best_and_median)
         self.search(city, units)  # raises at once if the fleet does not fit
         law, calls = "Distribution of service times", "How many calls to simulate"
         fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.on_move)
@@ -79,18 +75,20 @@ class _DeploymentPanel(OwnPanel):
             "units": fleet,
             "clear": button("Clear", "Untick all sites", lambda: self.sites.set_units(())),
             "threshold": threshold_slider(),
-            "service": control(Dropdown, "exponential", "Service times", law, (), self.on_move, options=list(LAWS)),
-            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.on_move, options=CALLS),
+            "service": control(
+                Dropdown, "exponential", "Service times", law, (), self.on_move, options=list(SERVICE_LAWS)
+            ),
+            "calls": control(Dropdown, 100_000, "Calls", calls, action=self.on_move, options=CALL_CHOICES),
             "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
         }
         super().__init__(city, controls, ("figures", "simulation"))
         first = " ".join(name for name in ("demand", "units", "threshold") if name in controls)
         rows = f"sites | optimum p_median clear | {first} | message | figures || map | service calls run | simulation"
-        self.arrange("A deployment of your own", EXPLANATION, rows, sites=self.sites)
+        self.arrange_widgets("A deployment of your own", EXPLANATION, rows, sites=self.sites)
         self.take("p-median")
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
-        return self.search(self.chosen_city, self.at.units)[0]
+        return self.search(self.chosen_city, self.values.units)[0]
 
     def on_move(self) -> None:
         self.show(simulation="")  # its figures are out of date
@@ -108,22 +106,22 @@ class _DeploymentPanel(OwnPanel):
     def draw(self, answer: dict[str, dict[str, Evaluation]]) -> str:
         city, best = self.chosen_city, next(iter(answer.values()))
         means = {f", {model}": evaluations.values() for model, evaluations in answer.items()}
-        message = self.search(city, self.at.units)[1]
+        message = self.search(city, self.values.units)[1]
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {message}."
-        self.show(figures=_charts.figures_table(caption, best, self.at.threshold, means))
+        self.show(figures=_charts.figures_table(caption, best, self.values.threshold, means))
         self.view.show(city, best)
         return self._remark()
 
     def _remark(self) -> str:
-        """Return a message if the user has not placed exactly ``units`` units."""
-        placed, units = len(self.sites.chosen), self.at.units
+        """Return a message if the user's number of units differs from that of the fleet, else ""."""
+        placed, units = len(self.sites.deployment), self.values.units
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
-        """Simulate the deployments and show the results with intervals; return a message or an empty text."""
+        """Simulate the deployments and show the results with intervals; return the message of `_remark`."""
         deployments = self.deployments()
-        law, cv = LAWS[self.at.service]
-        options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
+        law, cv = SERVICE_LAWS[self.values.service]
+        options = {"calls": self.values.calls, "service": law, "cv": cv, "rng": SEED}
         results = [simulate(self.chosen_city, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
         rows = {
@@ -131,13 +129,14 @@ class _DeploymentPanel(OwnPanel):
             "95% interval": [f"{low:.3f} to {high:.3f}" for low, high in intervals],
             "calls lost to the fleet": [f"{result.loss_probability:.3%}" for result in results],
         }
-        caption = f"Simulation of {self.at.calls:,} calls, the same for all three; service times: {self.at.service}."
+        service = f"service times: {self.values.service}"
+        caption = f"Simulation of {self.values.calls:,} calls, the same for all three; {service}."
         self.show(simulation=table(caption, deployments, rows.items()))
         return self._remark()
 
 
-def _search(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
-    """Return the sites of the optimum and of the p-median, by name, and how the optimum was found."""
+def _best_and_median(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
+    """Return the sites of the optimum by the approximate model and of the p-median, and how the former was found."""
     found = best_deployment(Objective(city, units, "approximate"), rng=0)
     median = p_median(city, units).sites
     return {"optimum": tuple(found.x.tolist()), "p-median": tuple(median.tolist())}, found.message
@@ -156,8 +155,8 @@ LOAD_EXPLANATION = (
 def load_panel(city: City, units: int) -> Panel:
     """Return a panel that shows how the best deployment changes with load, fleet size, objective and colocation.
 
-    A local search by the approximate hypercube model starts from the p-median deployment, the most central one and a
-    few random ones. It does not prove optimality. The chosen model then evaluates the result.
+    A local search by the approximate hypercube model, which does not prove optimality, starts from the p-median
+    deployment, the most central one and a few random ones. The chosen model then evaluates the result.
 
     Parameters
     ----------
@@ -169,9 +168,8 @@ def load_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name, such as ``load`` (factor on all call rates),
-        ``evaluator`` (model that evaluates the result) and, for St. Paul, ``demand`` ("embedded" or "published"; see
-        `emsopt.datasets.load_st_paul`). ``figures`` compares the best deployment found with the p-median.
+        ``refs`` has ``load`` (factor on all call rates), ``units``, ``evaluator`` (model that evaluates the result),
+        ``figures`` (table that compares the best deployment found with the p-median) and others.
 
     Examples
     --------
@@ -189,32 +187,32 @@ class _LoadPanel(CityPanel):
         controls = demand_choice(city) | city_controls(city, units, 3, 0.1, ("exact", "approximate"))
         controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several units at a site")
         super().__init__(city, controls)
-        self.solve = lru_cache(maxsize=512)(_solve)
+        self.solve = lru_cache(maxsize=512)(_evaluate_load)
         layout = " | ".join([*controls, "message", "figures"]) + " || map"
-        self.arrange("The best deployment under load", LOAD_EXPLANATION, layout)
+        self.arrange_widgets("The best deployment under load", LOAD_EXPLANATION, layout)
         self.respond()
 
     def compute(self) -> tuple[City, dict[str, Evaluation], float]:
-        at = self.at
+        at = self.values
         return self.solve(self.chosen_city, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
 
     def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
         city, evaluations, bound = answer
         best, median = (e.sites for e in evaluations.values())
-        units, rate = self.at.units, f"{city.total_rate:.3g} calls per hour (load {self.at.load:.3g})"
+        units, rate = self.values.units, f"{city.total_rate:.3g} calls per hour (load {self.values.load:.3g})"
         caption = f"{city.name}: {rate}, {city.offered_load(units):.3g} times what {units} units can serve."
         at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
         where = f"Best found, units at: {_charts.units_at(city, best)}."
-        said = lines(f"{_change(city, best, median)} {at_least}", where)
-        self.show(figures=_charts.figures_table(caption, evaluations, self.at.threshold) + said)
+        said = paragraphs(f"{_describe_change(city, best, median)} {at_least}", where)
+        self.show(figures=_charts.figures_table(caption, evaluations, self.values.threshold) + said)
         self.view.show(city, evaluations)
         return self.evaluator(units)[1]
 
 
-def _solve(
+def _evaluate_load(
     city: City, load: float, units: int, metric: str | tuple[str, float], colocation: bool, evaluator: str
 ) -> tuple[City, dict[str, Evaluation], float]:
-    """Return the city under load, evaluations of the best found and the p-median, and the p-median bound (min)."""
+    """Return the city under load, evaluations of the best deployment and the p-median, and the p-median bound (min)."""
     city = city.scaled(load)
     space = DeploymentSpace(city, units, colocation=colocation)
     median, judge = p_median(city, space), Objective(city, space, evaluator, metric)
@@ -225,8 +223,8 @@ def _solve(
     return city, named, median.objective
 
 
-def _change(city: City, sites: Sites, median: Sites) -> str:
-    """Describe how a deployment differs from that of the p-median."""
+def _describe_change(city: City, sites: Sites, median: Sites) -> str:
+    """Return a sentence on how a deployment differs from that of the p-median."""
     p, center = len(sites), np.argmin(city.response_times @ city.demand_shares)
     ours, theirs = _charts.place_counts(city, sites), _charts.place_counts(city, median)
     if p > 1 and ours[city.twin_groups[center]] == p:

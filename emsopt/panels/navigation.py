@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
 from .. import bandits
 from ..errors import NoWayError, _validate
+from ..errors._types import Rng
 from ..maps import exploration_map
 from ..maps.live import LiveMap
 from ..plots._style import line_style
+from ..roads.network import RoadNetwork
 from ._panel import Panel
-from ._widgets import Bar, button, control, lines, picture, seed_input, table
+from ._widgets import ProgressBar, button, control, paragraphs, seed_input, table, titled_image
 
-if TYPE_CHECKING:
-    from ..errors._types import Rng
-    from ..maps._page import Page
-    from ..roads.network import RoadNetwork
-
-REGRESSIONS = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges"}
-RULES = {"ts": "Thompson sampling", "ts-joint": "joint Thompson sampling", "bucb": "Bayes-UCB", "ucb": "UCB"}
-NAMES = REGRESSIONS | RULES
-AGENTS = {name: ", ".join(NAMES[part] for part in name.split("-", 1)) for name in bandits.POLICIES}
+PART_TITLES = {"gp": "GP", "svgp": "sparse GP", "bi": "independent edges", "ts": "Thompson sampling"}
+PART_TITLES |= {"ts-joint": "joint Thompson sampling", "bucb": "Bayes-UCB", "ucb": "UCB"}
+AGENT_TITLES = {name: ", ".join(PART_TITLES[part] for part in name.split("-", 1)) for name in bandits.POLICIES}
 EXPLANATION = (
     "An electric car drives from A to B again and again, and learns what its roads need. Every change starts the drive "
     "again. Agents under the same settings face the same roads, and stay on the figure and the map to compare. "
@@ -53,10 +49,8 @@ def navigation_panel(
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. ``omega`` and ``xi`` of Bayes-UCB and ``factor`` of β_t
-        of UCB say how optimistic these are; ``lengthscale`` is how much two edges may differ in length, speed and
-        incline and still inform about each other; ``closed`` has the ids of closed edges, separated by commas.
-        ``close`` closes the edge that the latest agent drove most often and that has a detour.
+        ``refs`` has ``agent``, ``closed`` (ids of closed edges, separated by commas), ``figures`` (table of all runs
+        under the current settings) and others; ``panel.compute()`` returns these runs by title of the agent.
 
     Examples
     --------
@@ -75,11 +69,11 @@ class _NavigationPanel(Panel):
     """The panel that `navigation_panel` returns."""
 
     def __init__(self, net: RoadNetwork, route: tuple[int, int], horizon: int, rng: Rng) -> None:
-        self.net, self.route, self.bar = net, route, Bar("Driving")
+        self.net, self.route, self.bar = net, route, ProgressBar("Driving")
         self.settings: tuple[Any, ...] = ()
         self.runs: dict[str, bandits.NavigationRun] = {}  # by title, under the current settings
         self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # each prior of Monaco takes 150 MB
-        agents = [(title, name) for name, title in AGENTS.items()]
+        agents = [(title, name) for name, title in AGENT_TITLES.items()]
         about = "Its model of the edges, and its rule to choose a path"
         unlike = "How much two edges may differ in length, speed and incline and still inform about each other"
         noise = "Standard deviation of an observation, relative to that of the energies by formula"
@@ -96,22 +90,24 @@ class _NavigationPanel(Panel):
             "seed": seed_input(rng, "Determines the energies that edges need, and the noise"),
             "closed": control(Text, "", "Closed roads", closed, placeholder="none"),
             "close": button("Close the road driven most", tip, self._close_road),
-            "reopen": button("Open all", "Open all closed roads", self._open_roads),
+            "reopen": button(
+                "Open all", "Open all closed roads", lambda: setattr(self.controls["closed"], "value", "")
+            ),
         }
         view = LiveMap(sentence="This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)
         self.refs["progress"] = self.bar
         above = "agent | omega xi factor | lengthscale noise | horizon seed | closed close reopen | message | progress"
-        self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures || map | regret")
+        self.arrange_widgets(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures || map | regret")
         self.respond()
 
-    def unavailable(self) -> set[str]:
+    def disabled_controls(self) -> set[str]:
         used = {"bucb": {"omega", "xi"}, "ucb": {"factor"}}
-        return {"omega", "xi", "factor"} - used.get(self.at.agent.split("-", 1)[1], set())
+        return {"omega", "xi", "factor"} - used.get(self.values.agent.split("-", 1)[1], set())
 
     def _chosen_agent(self) -> tuple[str, str | tuple[str, Any]]:
         """Return the title and the policy of the chosen agent."""
-        at, title = self.at, AGENTS[self.at.agent]
+        at, title = self.values, AGENT_TITLES[self.values.agent]
         kind, rule = bandits.POLICIES[at.agent]
         if rule == bandits.BayesUCB() and (at.omega, at.xi) != (1, 1):
             return f"{title}, ω {at.omega:g}, ξ {at.xi:g}", (kind, bandits.BayesUCB(at.omega, at.xi))
@@ -120,9 +116,9 @@ class _NavigationPanel(Panel):
         return title, at.agent
 
     def compute(self) -> dict[str, bandits.NavigationRun]:
-        """Return all runs under the current settings, by title of the agent; the chosen agent is run if necessary."""
-        at, (title, policy) = self.at, self._chosen_agent()
-        closed = tuple(sorted(set(self.net.edges(_names(at.closed), "closed").tolist())))
+        """Return the runs under the current settings, by title of the agent; run the chosen agent if necessary."""
+        at, (title, policy) = self.values, self._chosen_agent()
+        closed = tuple(sorted(set(self.net.edges(_split_ids(at.closed), "closed").tolist())))
         settings = (at.lengthscale, at.noise, at.horizon, at.seed, closed)
         runs = dict(self.runs) if settings == self.settings else {}
         latest = runs.pop(title, None)
@@ -136,24 +132,23 @@ class _NavigationPanel(Panel):
         return self.runs
 
     def draw(self, answer: dict[str, bandits.NavigationRun]) -> str:
-        figures = _figures(self.net, answer, self.settings[-1])
-        self.show(figures=figures, regret=_regret(answer))
+        figures = _runs_table(self.net, answer, self.settings[-1])
+        self.show(figures=figures, regret=_regret_picture(answer))
         if self.net.polylines is not None:
-            self.view.draw(_map(self.net, answer, self.route))
+            latest_first: dict[str, Any] = dict(reversed(answer.items()))
+            rounds = max(len(run.history) for run in answer.values())
+            best = next(iter(latest_first.values())).best_path
+            self.view.draw(exploration_map(self.net, latest_first, route=self.route, best=best, rounds=rounds))
         latest = answer[self._chosen_agent()[0]]
         done = len(latest.history)
-        return "" if done == self.at.horizon else f"Stopped after {done} rounds: {latest.message}."
+        return "" if done == self.values.horizon else f"Stopped after {done} rounds: {latest.message}."
 
     def clear(self) -> None:
         super().clear()
         self.settings, self.runs = (), {}
 
-    def _open_roads(self) -> None:
-        """Open all closed roads."""
-        self.controls["closed"].value = ""
-
     def _close_road(self) -> str:
-        """Close the edge that the latest agent drove most often, among those with a detour; in a tie the longest.
+        """Close the edge with a detour that the latest agent drove most often, the longest of several.
 
         Return a message if there is no such edge, else an empty text.
         """
@@ -161,7 +156,7 @@ class _NavigationPanel(Panel):
             return "No agent has driven under these settings: change them, or open all roads."
         latest = next(reversed(self.runs.values()))
         seen = latest.visits.set_index("edge")["visits"].drop([*self.route], errors="ignore")
-        shut = _names(self.at.closed)
+        shut = _split_ids(self.values.closed)
         for edge in sorted(seen.index, key=lambda edge: (-seen[edge], -self.net.lengths[edge])):
             closed = [*shut, self.net.ids[edge]]
             try:
@@ -173,13 +168,13 @@ class _NavigationPanel(Panel):
         return "No further road can be closed, because there is no detour around any of the others."
 
 
-def _names(text: str) -> list[str]:
+def _split_ids(text: str) -> list[str]:
     """Return the ids in a list separated by commas or semicolons."""
     return [name.strip() for name in text.replace(";", ",").split(",") if name.strip()]
 
 
-def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: tuple[int, ...]) -> str:
-    """Return a table of all runs, the latest last, and notes on the best path and closed roads, as HTML."""
+def _runs_table(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: tuple[int, ...]) -> str:
+    """Return an HTML table of all runs, the latest last, with notes on the best path and closed roads."""
     rows = {}
     for title, run in runs.items():
         expected = run.history["expected_energy"]
@@ -190,36 +185,22 @@ def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: t
     best = f"The path without regret has {len(path)} edges and needs {needed:,.0f} Wh on average."
     rectified = "Regret is rectified: energy gained downhill does not count."
     shut = f"Closed: {', '.join(net.ids[edge] for edge in closed)}." if closed else ""
-    columns = [
-        "regret, rectified (Wh)",
-        "energy above the best path's (Wh)",
-        "first tenth (Wh per drive)",
-        "last tenth (Wh per drive)",
-        "edges driven",
-    ]
+    columns = ["regret, rectified (Wh)", "energy above the best path's (Wh)"]
+    columns += ["first tenth (Wh per drive)", "last tenth (Wh per drive)", "edges driven"]
     caption = f"{len(run.history)} drives from {net.ids[path[0]]} to {net.ids[path[-1]]}"
-    return table(caption, columns, rows.items()) + lines(f"{best} {rectified} {shut}")
+    return table(caption, columns, rows.items()) + paragraphs(f"{best} {rectified} {shut}")
 
 
-def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
+def _regret_picture(runs: dict[str, bandits.NavigationRun]) -> str:
     """Return a picture of cumulative regret as HTML."""
 
     def draw(axes: Any) -> None:
         for title, run in runs.items():
-            axes.plot(
-                run.history["round"], run.history["cumulative_regret"], label=title, **line_style(styles.index(title))
-            )
+            style = line_style(styles.index(title))
+            axes.plot(run.history["round"], run.history["cumulative_regret"], label=title, **style)
         axes.set(xlabel="Round", ylabel="Rectified regret (Wh)", ylim=(0, None))
         axes.legend(fontsize=9)
 
-    styles = list(dict.fromkeys([*AGENTS.values(), *sorted(runs)]))
+    styles = list(dict.fromkeys([*AGENT_TITLES.values(), *sorted(runs)]))
     ends = ", ".join(f"{title} {run.regret:,.0f} Wh" for title, run in runs.items())
-    return picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
-
-
-def _map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> Page:
-    """Return the map of the edges that the agents drove, with the agent that ran last listed first."""
-    latest_first: dict[str, Any] = dict(reversed(runs.items()))
-    best = next(iter(latest_first.values())).best_path
-    rounds = max(len(run.history) for run in runs.values())
-    return exploration_map(net, latest_first, route=route, best=best, rounds=rounds)
+    return titled_image(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")

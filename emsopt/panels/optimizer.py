@@ -1,13 +1,8 @@
 """The optimizer panel: run a search step by step, see its predictions, and try a deployment of your own.
 
-Predictions are of the value without noise, so values from a simulation scatter more widely than the band of two
-standard deviations on either side. They depend on the method:
-
-==================  ==================================================================================
-GP-pM, GP-zero      predicted mean and standard deviation; log expected improvement of swaps; trust region
-SparBL, BOCS        value and largest coefficients of the model sampled last (one sample has no band)
-others              no predictions, only evaluations
-==================  ==================================================================================
+GP-pM and GP-zero predict mean and standard deviation, SparBL and BOCS only a value, other methods nothing. Predictions
+are of the value without noise, so values from a simulation scatter more widely than the band of two standard deviations
+on either side.
 """
 
 from __future__ import annotations
@@ -16,27 +11,24 @@ from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from math import isfinite, isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 from ipywidgets import Dropdown
 
+from ..city import City
 from ..errors import InputError, _validate
-from ..evaluators.metrics import metric_label
+from ..errors._types import FloatArray, IntArray, Rng, Sites
+from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from ..maps import _colours
 from ..optimizers import METHODS, SparBL
 from ..plots._style import whole_ticks
 from ._charts import place_counts, place_names, units_at
-from ._panel import WRAP, MapView, Panel, SteppedPanel
-from ._widgets import SiteInputs, bar_cell, button, control, lines, picture, table
-
-if TYPE_CHECKING:
-    from ..city import City
-    from ..errors._types import FloatArray, IntArray, Rng, Sites
-    from ..evaluators.metrics import Metric
+from ._panel import ROW_LAYOUT, MapView, Panel, SteppedPanel
+from ._widgets import SiteInputs, bar_cell, button, control, paragraphs, table, titled_image
 
 EXPLANATION = (
     "Step evaluates the deployment that the method proposes, and passes the value to the method. Its prediction is "
@@ -45,7 +37,7 @@ EXPLANATION = (
 )
 BLUE, GREEN, RED = (_colours.CATEGORIES[k] for k in (0, 2, 4))
 PICTURES = ("convergence", "predictions", "thoughts", "edges")
-COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
+HISTORY_COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
 MOST_BARS = 12
 
 
@@ -61,12 +53,10 @@ def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. ``sites`` is a list of inputs, one per site
-        (checkboxes, or numbers of units if some site may hold several), for a deployment of the user's own, which
-        ``evaluate`` evaluates and tells the method. Pictures: ``convergence``, ``predictions`` (before each evaluation,
-        against the value found) and ``edges`` (of the trust region). ``thoughts`` is a table of the log expected
-        improvement of the best swaps, or of the largest coefficients of the sampled model. ``trace`` is a function
-        that returns the `Trace` so far.
+        ``refs`` has ``sites`` (a list of inputs, one per site, for a deployment of the user's own), ``evaluate`` (the
+        button that evaluates it and tells the method), ``thoughts`` (table of the log expected improvement of the best
+        swaps, or of the largest coefficients of the sampled model), ``trace`` (a function that returns the `Trace` so
+        far) and others.
 
     Examples
     --------
@@ -98,31 +88,31 @@ class _OptimizerPanel(SteppedPanel):
         outputs, end_message = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
         super().__init__(controls, rng, outputs, end_message, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
-        self.begin()
+        self.reset()
         row = [self.refs[name] for name in ("take", "clear", "evaluate", "placed")]
-        placing = widgets.VBox([self.sites, widgets.HBox(row, layout=WRAP)])
+        placing = widgets.VBox([self.sites, widgets.HBox(row, layout=ROW_LAYOUT)])
         form = widgets.Accordion([placing], titles=("A deployment of your own",))
         about = f"{EXPLANATION} Minimised: {objective.label}."
         rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURES)}"
-        self.arrange(f"{city.name}: stepping an optimizer", about, rows, form=form)
+        self.arrange_widgets(f"{city.name}: stepping an optimizer", about, rows, form=form)
         self.respond()
 
-    def begin(self) -> None:
-        self.trace = Trace(self.objective, self.at.method, rng=self.at.seed)
+    def reset(self) -> None:
+        self.trace = Trace(self.objective, self.values.method, rng=self.values.seed)
 
     def step(self) -> None:
         self.trace.step()
         self._show_message()
 
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return self.trace.optimizer.exhausted
 
-    def unavailable(self) -> set[str]:
-        return super().unavailable() | ({"take"} if self.trace.history.empty else set())
+    def disabled_controls(self) -> set[str]:
+        return super().disabled_controls() | ({"take"} if self.trace.history.empty else set())
 
     def _evaluate(self) -> None:
-        """Evaluate the user's deployment."""
-        sites, units = self.sites.chosen, self.objective.space.units
+        """Evaluate the deployment of the user, pass the value to the method, and show the result."""
+        sites, units = self.sites.deployment, self.objective.space.units
         if len(sites) != units:
             raise InputError(f"exactly {units} units must be placed; you placed {len(sites)}.")
         self.trace.evaluate(sites)
@@ -130,7 +120,7 @@ class _OptimizerPanel(SteppedPanel):
 
     def _show_count(self) -> None:
         """Show how many units the user has placed."""
-        self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
+        self.show(placed=f"{len(self.sites.deployment)} of {self.objective.space.units} units placed")
 
     def _show_message(self) -> None:
         """Show a sentence on the result of the last evaluation."""
@@ -147,27 +137,20 @@ class _OptimizerPanel(SteppedPanel):
             self.clear()
         else:
             if hasattr(optimizer, "acquisition") or isinstance(optimizer, SparBL):
-                self.show(predictions=_predictions(answer, metric), thoughts=_model_table(optimizer, metric))
-            self.show(convergence=_convergence(answer, metric), edges=_edges(answer), where=_where(self.trace, city))
+                self.show(predictions=_prediction_picture(answer, metric), thoughts=_model_table(optimizer, metric))
+            self.show(convergence=_convergence_picture(answer, metric), edges=_edge_picture(answer))
+            texts = [f"Evaluated last, units at: {units_at(city, self.trace.last_sites)}."]
+            if self.trace.centre is not None:
+                texts.append(describe_moves(city, self.trace.last_sites, self.trace.centre, self.trace.edge))
+            self.show(where=paragraphs(*texts, f"Best so far, units at: {units_at(city, optimizer.best[0])}."))
             shown = {"evaluated last": self.trace.last_sites, "best so far": optimizer.best[0]}
             self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
         self._show_count()
         self._show_message()
 
 
-def _where(trace: Trace, city: City) -> str:
-    """Return text on where the units of the deployments on the map stand, and on the trust region, as HTML."""
-    texts = [f"Evaluated last, units at: {units_at(city, trace.last_sites)}."]
-    if trace.centre is not None:
-        texts.append(describe_moves(city, trace.last_sites, trace.centre, trace.edge))
-    return lines(*texts, f"Best so far, units at: {units_at(city, trace.optimizer.best[0])}.")
-
-
-# -- pictures -----------------------------------------------------------------------------------------------------
-
-
-def _points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -> None:
-    """Mark evaluations at (x, y): hollow circles if initial and random, filled if proposed, diamonds if the user's."""
+def _mark_points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -> None:
+    """Mark evaluations at (x, y): hollow circles for random ones, filled for proposed ones, diamonds for the user's."""
     kinds = {
         "initial, random": (history.initial, {"marker": "o", "markerfacecolor": "white"}),
         "proposed": (~history.initial & ~history.own, {"marker": "o"}),
@@ -179,36 +162,36 @@ def _points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -> Non
             axes.plot(x[which], y[which], label=label, **style)
 
 
-def _convergence(history: pd.DataFrame, metric: Metric) -> str:
-    """Return a picture of the values and the best so far over evaluations, as HTML."""
+def _convergence_picture(history: pd.DataFrame, metric: Metric) -> str:
+    """Return an HTML image of each value and the best so far, over the number of evaluations."""
     factor, unit, digits, label = metric_format(metric)
     value, best = factor * history.value, factor * history.best
 
     def draw(axes: Any) -> None:
         axes.step(history.evaluation, best, where="post", color=GREEN, label="best so far")
-        _points(axes, history.evaluation, value, history)
+        _mark_points(axes, history.evaluation, value, history)
         axes.set(xlabel="Evaluation", ylabel=label)
         whole_ticks(axes.xaxis)
         axes.legend(fontsize=9, loc="upper right")
 
     at = history.evaluation.iloc[int(history.value.argmin())]
     found = f"{best.iloc[-1]:.{digits}f}{unit}, found at evaluation {at}."
-    return picture(draw, "What was found", f"Values of {len(history)} evaluations and the best: {found}")
+    return titled_image(draw, "What was found", f"Values of {len(history)} evaluations and the best: {found}")
 
 
-def _predictions(history: pd.DataFrame, metric: Metric) -> str:
-    """Return a picture of the prediction made before each evaluation against the value found, as HTML."""
+def _prediction_picture(history: pd.DataFrame, metric: Metric) -> str:
+    """Return an HTML image of the prediction before each evaluation against the value found, or a sentence."""
     factor, *_, label = metric_format(metric)
     known = history[history.expected.notna()]
     if known.empty:
-        return lines("No predictions yet: the method has no model.")
+        return paragraphs("No predictions yet: the method has no model.")
     drawn, parts = known.deviation.isna().all(), (known.value, known.expected, 2 * known.deviation.fillna(0))
     value, expected, band = (factor * part for part in parts)
 
     def draw(axes: Any) -> None:
         axes.axline((value.iloc[0],) * 2, slope=1, color="#555", linewidth=1.2, linestyle=":")
         axes.errorbar(value, expected, band, fmt="none", ecolor="#888", elinewidth=1.2)
-        _points(axes, value, expected, known)
+        _mark_points(axes, value, expected, known)
         axes.set(xlabel=label, ylabel="Sampled model" if drawn else "Mean ± 2 sd")
         if known.own.any():
             axes.legend(fontsize=9, loc="upper left")
@@ -219,11 +202,11 @@ def _predictions(history: pd.DataFrame, metric: Metric) -> str:
         within = int(((value - expected).abs() <= band).sum())
         title = "Prediction before each evaluation (dotted: equal)"
         alt = f"Predicted against found: {within} of {len(known)} values are within two standard deviations."
-    return picture(draw, title, alt)
+    return titled_image(draw, title, alt)
 
 
-def _edges(history: pd.DataFrame) -> str:
-    """Return a picture of the edge of the trust region (its largest Hamming distance) over evaluations, as HTML."""
+def _edge_picture(history: pd.DataFrame) -> str:
+    """Return an HTML image of the trust region's largest Hamming distance over evaluations; "" without a region."""
     known = history[history.edge.notna()]
     if known.empty:
         return ""
@@ -239,16 +222,16 @@ def _edges(history: pd.DataFrame) -> str:
 
     last = known.iloc[-1]
     alt = f"Edge {last.edge:.3g} after evaluation {last.evaluation}; {known.restart.sum()} given up."
-    return picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
+    return titled_image(draw, "Edge of the trust region (two for each unit that may move)", alt)
 
 
 def _model_table(optimizer: Any, metric: Metric) -> str:
-    """Return a table of `best_swaps`, for methods with a Gaussian process, or else of `largest_coefficients`."""
+    """Return an HTML table of `best_swaps` or, for SparBL and BOCS, of `largest_coefficients`."""
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
     frame = frame[:MOST_BARS]
     if frame.empty:
-        return lines("No model yet, or no deployment left to evaluate.")
+        return paragraphs("No model yet, or no deployment left to evaluate.")
     low, high = frame.value.min(), frame.value.max()
     if swaps:
         # Logarithms have no natural zero: the bars begin a little below the smallest.
@@ -268,15 +251,12 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
     return table(caption, (), zip(frame.name, zip(texts, bars, strict=True), strict=True))
 
 
-# -- the recorder -------------------------------------------------------------------------------------------------
-
-
 class Trace:
     """An optimizer run step by step, with its prediction for each evaluation.
 
-    ``last_sites`` is the deployment evaluated last. ``centre`` and ``edge`` are of the trust region in which it was
-    proposed (None and NaN without one): units in each group of interchangeable sites (`City.twin_groups`), and the
-    largest Hamming distance from these, where each moved unit counts two.
+    ``last_sites``, shape (p,), is the deployment evaluated last. ``centre`` and ``edge`` are those of the trust region
+    at that time (None and NaN without one): units in each group of interchangeable sites (`City.twin_groups`), shape
+    (G,), and the largest Hamming distance from these, where each moved unit counts two.
     """
 
     def __init__(self, objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> None:
@@ -292,12 +272,12 @@ class Trace:
     def history(self) -> pd.DataFrame:
         """One row per evaluation, with its number and the ``value`` of the objective; ``best`` is the smallest so far.
 
-        ``expected`` and ``deviation`` are the mean and standard deviation of the value that the method predicted before
-        (NaN without a model; a sampled model has no deviation). ``edge`` is that of the trust region afterwards (NaN
-        without one). ``restart`` is whether the region was then given up, ``initial`` whether the deployment belongs to
-        the random initial design, and ``own`` whether the user chose it.
+        ``expected`` and ``deviation`` are the predicted mean and standard deviation (NaN if there was no model or, for
+        the latter, it was sampled). ``edge`` is that of the trust region afterwards (NaN without one), ``restart``
+        whether it was then given up, ``initial`` whether the deployment belongs to the random initial design, ``own``
+        whether the user chose it.
         """
-        return pd.DataFrame(self._rows, columns=COLUMNS)
+        return pd.DataFrame(self._rows, columns=HISTORY_COLUMNS)
 
     def step(self) -> None:
         """Evaluate the deployment that the optimizer proposes."""
@@ -321,7 +301,7 @@ class Trace:
             raise InputError(f"this deployment was already evaluated, as evaluation {known[0]}: move a unit.")
         self._evaluate(placed, own=True)
 
-    def expectation(self, sites: IntArray) -> tuple[float, float]:
+    def predict(self, sites: IntArray) -> tuple[float, float]:
         """Return the predicted mean and standard deviation of a deployment's value; NaN if the model has none."""
         if self._coef is not None:
             return float(self._intercept + self.optimizer.features([sites])[0] @ self._coef), nan
@@ -330,8 +310,8 @@ class Trace:
             return float(mean[0]), float(deviation[0])
         return nan, nan
 
-    def _region(self) -> tuple[IntArray | None, float, int]:
-        """Return centre and edge of the trust region (None and NaN without one), and the number of earlier regions."""
+    def _trust_region(self) -> tuple[IntArray | None, float, int]:
+        """Return centre, (G,), and edge of the trust region, or None and NaN, and the number of regions given up."""
         if getattr(self.optimizer, "centre", None) is None:
             return None, nan, 0
         return self.optimizer.centre, self.optimizer.edge, self.optimizer.restarts
@@ -339,18 +319,18 @@ class Trace:
     def _evaluate(self, sites: IntArray, *, own: bool) -> None:
         """Evaluate a deployment, pass the value to the optimizer, and record its prediction."""
         optimizer, told = self.optimizer, len(self.optimizer.values)
-        expected = self.expectation(sites)
+        expected = self.predict(sites)
         self.last_sites = sites
-        self.centre, self.edge, given_up = self._region()
+        self.centre, self.edge, given_up = self._trust_region()
         value = optimizer.objective(sites)
         optimizer.tell(sites, value)
-        _, edge, now = self._region()
+        _, edge, now = self._trust_region()
         initial = not own and told < getattr(optimizer, "initial", getattr(optimizer, "population", 0))
         self._rows.append((told + 1, value, optimizer.best[1], *expected, edge, now > given_up, initial, own))
 
 
 def best_swaps(optimizer: Any) -> pd.DataFrame:
-    """Return the relocations of one unit of the best deployment with the largest log expected improvement.
+    """Return moves of one unit of the best deployment with their log expected improvement, the largest first.
 
     The table has columns ``name`` ("from → to"), ``value`` and ``inside`` (whether the result lies in the trust
     region), and is empty without a model. Deployments evaluated before are left out, unless the objective has noise.
@@ -387,7 +367,7 @@ def largest_coefficients(optimizer: Any) -> pd.DataFrame:
 
 
 def metric_format(metric: Metric) -> tuple[int, str, int, str]:
-    """Return how to display a metric's values: a factor, the unit, the number of digits and an axis label."""
+    """Return how to show values of a metric: a factor, the unit, the number of decimals and an axis label."""
     if metric == "mean_response":
         return 1, " min", 3, "Mean response (min)"
     if isinstance(metric, tuple) and metric[0] == "late":
@@ -411,12 +391,12 @@ def describe_evaluation(history: pd.DataFrame, metric: Metric = "mean_response")
         parts.append(f"expected {band}{', so a surprise' if surprise else ''}")
     elif isfinite(row.expected):
         parts.append(f"the sampled model predicted {factor * row.expected:.{digits}f}{unit}")
-    parts.append(_region(row, nan if last is None else last.edge))
+    parts.append(_describe_region(row, nan if last is None else last.edge))
     return "; ".join(part for part in parts if part) + "."
 
 
 def _compare_values(value: float, best: float) -> str:
-    """Compare a value with the previous best in words, in per cent of it unless it is 0."""
+    """Return a comparison of a value with the previous best, in per cent of it unless it is 0, as text."""
     off = abs(value - best)
     if off <= 1e-9 * max(1, abs(best)):
         return "as good as the best"
@@ -425,8 +405,8 @@ def _compare_values(value: float, best: float) -> str:
     return f"a new best, {much} below the previous one" if value < best else f"{much} above the best"
 
 
-def _region(row: Any, before: float) -> str:
-    """Describe how the trust region changed in ``row`` of `Trace.history`; ``before`` is its previous edge."""
+def _describe_region(row: Any, before: float) -> str:
+    """Return text on how the trust region changed in ``row`` of `Trace.history`; ``before`` is its previous edge."""
     if row.restart:
         return f"the trust region was given up, and a new one starts with edge {row.edge:.3g}"
     if isnan(row.edge) or row.edge == before:
@@ -437,9 +417,9 @@ def _region(row: Any, before: float) -> str:
 
 
 def describe_moves(city: City, sites: Sites, centre: IntArray, edge: float) -> str:
-    """Describe which units a deployment moves from ``centre``, the units at each place in the trust region's centre.
+    """Return a sentence on the units that a deployment moves from ``centre``, the units per place, (G,), of a region.
 
-    ``edge`` is the largest Hamming distance in the region, two for each moved unit.
+    ``edge`` is the largest Hamming distance in the trust region, two for each moved unit.
     """
     change = place_counts(city, sites) - centre
     moved, reach = int(np.maximum(change, 0).sum()), int(edge // 2)

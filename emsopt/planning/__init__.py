@@ -1,15 +1,11 @@
-"""From a log to advice, deployments at several loads and by the hour, and comparisons under uncertainty.
+"""Questions of a planner: advice from a log, comparisons under uncertainty, plans by the hour, fleets, sweeps of loads.
 
-`advice` is the workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps` its
-steps, and `log_model` the first of them. `sweeps` finds the best deployment at each load or service rate; `day_plan`
-plans a deployment for each hour of a day with few moves, and judges it on weeks held out; `comparison` gives the
-probability that one deployment is better than another; `fleet` finds the number of units needed, and the gain of each
-further unit; `project` saves and opens settings and results.
+`advice` leads from a log of calls and a table of stations to advice: `settings` has its options, `steps` its steps, and
+`log_model` the first of them. `project` saves settings and results.
 """
 
 from .advice import Advice as Advice
 from .advice import advise
-from .comparison import Comparison as Comparison
 from .comparison import compare
 from .day_plan import Plan as Plan
 from .day_plan import hourly_plan, judge_plan

@@ -1,8 +1,5 @@
 """Search for the plan of a day: a deployment for each hour, with few units relocated between hours.
 
-If all deployments can be evaluated at all hours, `plan_over_all` finds the best plan of all. Otherwise
-`plan_over_candidates` improves a plan over a selection of deployments.
-
 A deployment is a *state*, given by the number of units in each twin group (group of interchangeable sites), and a plan
 is a *walk*: a state for each hour, with at most k units moved between two hours. Its cost is the sum of the costs of
 the hours. If *all* deployments of a fleet are states, k moves are replaced by k steps of one move each, because all
@@ -16,44 +13,39 @@ dynamic programming and gives a lower bound for that part.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 from numba import njit
 from scipy.spatial.distance import cdist
 
 from ..city import travel
+from ..city.city import City
 from ..errors import _validate
-from ..optimizers.deployments.swaps import enumeration_limit
-from .sweeps import search_again
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
-    from ..errors._types import BoolArray, FloatArray, IntArray, Rng
-    from ..evaluators.objective import Objective
+from ..errors._types import BoolArray, FloatArray, IntArray, Rng
+from ..evaluators.objective import Objective
+from ..optimizers.deployments.swaps import affordable
+from .sweeps import search_from
 
 MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
-MOST_STEPS = 30_000_000
+MOST_STEPS = 30_000_000  # pairs of deployments that differ by one move; a list of more takes too much memory
 MOST_CANDIDATES = 4000
 MOST_ROUNDS = 20
-PER_MOVE = 1e-9  # price of a move, which breaks ties in favour of fewer moves
 MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Moves allowed in one round between K states: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
+    """Steps allowed in one round between K states: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
-    moves: IntArray  # units that move to reach each target, for the price
+    prices: FloatArray  # of the units that move to reach each target
     rounds: int  # rounds between two hours: one per move if steps are single moves
 
 
 class Walk(NamedTuple):
-    """A walk over the H hours: its state in each, its cost, and a lower bound on the cost of any walk."""
+    """A state for each of H hours, the cost of this walk, and a lower bound on the cost of any walk."""
 
     states: IntArray  # (H,)
     cost: float  # sum over the hours, without the price of moves
@@ -61,7 +53,7 @@ class Walk(NamedTuple):
 
 
 def can_enumerate(objectives: list[Objective]) -> bool:
-    """Return whether all deployments can be evaluated at all hours, and all moves between them can be listed."""
+    """Return whether it is quick to evaluate all deployments at all hours and to list all moves between them."""
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
@@ -69,12 +61,12 @@ def can_enumerate(objectives: list[Objective]) -> bool:
     return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
 
 
-def plan_over_all(
-    objectives: list[Objective], weights: FloatArray, most: int, show: Callable[[int], object]
+def plan_by_enumeration(
+    objectives: list[Objective], weights: FloatArray, most: int, price: float, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, Walk]:
     """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk over them.
 
-    ``weights``, shape (H,), are the shares of the calls, and at most ``most`` units move between hours.
+    ``weights``, shape (H,), are the shares of the calls. At most ``most`` units move between hours, at ``price`` each.
     """
     space = objectives[0].space
     rows = space.listing()
@@ -83,26 +75,31 @@ def plan_over_all(
         values[hour] = objective.values(rows)
         show(hour + 1)
     counts = space.group_counts(rows)
-    steps = all_steps(counts, space.floors, space.capacities, most)
+    steps = one_move_steps(counts, space.floors, space.capacities, most, price)
     return rows, values, cheapest_walk(weights[:, None] * values, steps, counts)
 
 
-def plan_over_candidates(
-    objectives: list[Objective], weights: FloatArray, most: int, rng: Rng, show: Callable[[int], object]
+def plan_by_search(
+    objectives: list[Objective], weights: FloatArray, most: int, price: float, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
 
-    Arguments and results are those of `plan_over_all`, with the deployments considered; the walk has no bound.
+    Return what `plan_by_enumeration` returns, for the deployments tried; the walk's bound is NaN.
     """
     space = objectives[0].space
     rng = _validate.generator(rng)
     bests: list[IntArray] = []
     before = None
     for done, objective in enumerate(objectives, 1):
-        before = cast("IntArray", search_again(objective, before, rng=rng, restarts=2).x)
+        before = cast("IntArray", search_from(objective, before, rng=rng, restarts=2).x)
         bests.append(before)
         show(done)
-    centres = [*bests, *_paths_between(bests, space)]
+    centres = list(bests)
+    for k, best in enumerate(bests):  # and the deployments passed if units move one after the other
+        way = list(best)
+        for left, taken in moves_between(best, bests[k - 1], space.city)[:-1]:
+            way[way.index(left)] = taken
+            centres.append(space.canonical(way))
     pool: dict[tuple[int, ...], None] = {}
     values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
@@ -114,7 +111,7 @@ def plan_over_candidates(
         rows = np.array(list(pool))
         values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
         counts = space.group_counts(rows)
-        steps = some_steps(counts, most)
+        steps = steps_between(counts, most, price)
         walk = cheapest_walk(weights[:, None] * values, steps, counts)
         if walk.cost >= cost - 1e-12:
             break
@@ -122,19 +119,8 @@ def plan_over_candidates(
     return rows, values, walk._replace(bound=np.nan)
 
 
-def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
-    """Return the deployments on the way between those of consecutive hours, if units move one after the other."""
-    result = []
-    for k in range(len(bests)):
-        way = list(bests[k])
-        for left, taken in moves_between(bests[k], bests[k - 1], space.city)[:-1]:
-            way[way.index(left)] = taken
-            result.append(space.canonical(way))
-    return result
-
-
 def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
-    """Return the old and the new site of each unit that moves, paired by short distances if locations are known."""
+    """Return the old and new site of each unit that moves; known locations are paired to keep distances short."""
     groups = city.twin_groups
     left, taken = list(before), list(after)
     for site in before:  # keep units in place where possible, or else at a twin site
@@ -151,14 +137,11 @@ def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[i
     return list(zip(left, taken, strict=True))
 
 
-# -- the cheapest walk --
-
-
-def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
+def one_move_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int, price: float) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour.
 
     ``counts``, shape (K, G), has the units of each deployment in each twin group; ``floors`` and ``capacities``, shape
-    (G,), the fewest and most that a group may have.
+    (G,), the fewest and most that a group may have. A move costs ``price``.
     """
     # The key of a state is a sum over its units, so a move changes it by a known difference. Overflow is harmless.
     # Keys are random numbers of 62 bits: two states never share one in practice.
@@ -168,16 +151,16 @@ def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: in
     gives, takes = counts > floors, counts < capacities
     ways = gives.sum(axis=1) * takes.sum(axis=1) - (gives & takes).sum(axis=1)
     starts = np.r_[0, np.cumsum(ways)]
-    targets = _single_moves(gives, takes, keys, keys[order], order, weights, starts)
-    return Steps(starts, targets, np.ones(len(targets), dtype=np.int64), most)
+    targets = _targets_of_moves(gives, takes, keys, keys[order], order, weights, starts)
+    return Steps(starts, targets, np.full(len(targets), price), most)
 
 
-def some_steps(counts: IntArray, most: int) -> Steps:
-    """Return the steps of up to ``most`` moves between some deployments, one round per hour; see `all_steps`."""
+def steps_between(counts: IntArray, most: int, price: float) -> Steps:
+    """Return the steps of up to ``most`` moves between some deployments, one round per hour; see `one_move_steps`."""
     moves = cdist(counts, counts, "cityblock") // 2
     sources, targets = np.nonzero((moves > 0) & (moves <= most))
     starts = np.searchsorted(sources, np.arange(len(counts) + 1))
-    return Steps(starts, targets, moves[sources, targets].astype(np.int64), min(most, 1))
+    return Steps(starts, targets, price * moves[sources, targets], min(most, 1))
 
 
 def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray) -> Walk:
@@ -205,15 +188,15 @@ def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray) -> Walk:
                 heapq.heappush(parts, (value, number, some, path))
     bound = min(parts[0][0], best_value) if parts else best_value
     cost = float(costs[np.arange(len(best)), best].sum())
-    ties = PER_MOVE * steps.rounds * int(steps.moves.max(initial=0)) * len(costs)
+    ties = steps.rounds * float(steps.prices.max(initial=0)) * len(costs)
     return Walk(best, cost, min(bound - ties, cost))
 
 
 def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, IntArray]:
     """Find the cheapest walk that starts and ends in a part of the states.
 
-    Return its cost, with the price of moves, and its state in each hour, shape (H,). If the walk does not return to its
-    first state, the state of the part in which it ends is added, (H + 1,), and the cost is only a lower bound.
+    Return its cost, with the price of moves, and its state in each hour, shape (H,). If the walk ends in another state
+    than its first, that state is added, (H + 1,), and the cost is only a lower bound.
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
@@ -221,7 +204,7 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, 
     for cost in [*costs[1:], 0.0]:
         rounds = []
         for _ in range(steps.rounds):
-            values, origins = _advance_round(values, steps.starts, steps.targets, steps.moves)
+            values, origins = _costs_after_round(values, steps.starts, steps.targets, steps.prices)
             rounds.append(origins)
         history.append(rounds)
         values = values + cost
@@ -236,24 +219,24 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, 
 
 
 @njit(cache=True)
-def _advance_round(
-    values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray
+def _costs_after_round(
+    values: FloatArray, starts: IntArray, targets: IntArray, prices: FloatArray
 ) -> tuple[FloatArray, IntArray]:
-    """Return the smallest cost of reaching each state after one more round of moves, (K,), and from which state.
+    """Return the smallest cost of reaching each state after one more round, (K,), and from which state, (K,).
 
-    ``values``, shape (K,), are the costs before the round. Staying in a state is free; a move has the price `PER_MOVE`.
+    ``values``, shape (K,), are the costs before the round. Staying in a state is free.
     """
     least, origins = values.copy(), np.arange(len(values))
     for state in range(len(values)):
         for way in range(starts[state], starts[state + 1]):
-            value = values[targets[way]] + PER_MOVE * moves[way]
+            value = values[targets[way]] + prices[way]
             if value < least[state]:
                 least[state], origins[state] = value, targets[way]
     return least, origins
 
 
 @njit(cache=True)
-def _single_moves(
+def _targets_of_moves(
     gives: BoolArray,
     takes: BoolArray,
     keys: IntArray,
@@ -262,7 +245,7 @@ def _single_moves(
     weights: IntArray,
     starts: IntArray,
 ) -> IntArray:
-    """Return the states that each state reaches by one move, in the order of `Steps.targets`.
+    """Return the states that each of K states reaches by moving one unit, one after the other, as `Steps.targets`.
 
     A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes``, shape (K, G),
     are whether a group can lose or gain a unit in each state; ``order`` sorts ``keys``.

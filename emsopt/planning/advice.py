@@ -1,48 +1,42 @@
-"""Where the units of a city should wait, by its log of calls: the workflow of command, dashboard and notebooks.
+"""Advice on where the units of a city should wait, from its log of calls, for command, dashboard and notebooks.
 
-`advise` takes the steps of `emsopt.planning.steps`, and `Advice` presents the findings: in at most twelve lines, in
-details, and as one page. A gain below 1 % of today's value is not worth a move, and gets no interval.
+`advise` takes the steps of `emsopt.planning.steps`. A gain below 1 % of today's value is not worth a move, and gets no
+interval.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from .._files import atomic
+from ..calls import BackTest, CallLog, Checks
 from ..calls._page import STYLE, document
+from ..calls.log import Source
 from ..calls.profile import hours_a_year
 from ..calls.recorded import late_sentences, recorded_responses
 from ..calls.uses import TITLES as USES
+from ..city.city import City
 from ..errors import Argument, InputError, Message
+from ..errors._types import PathLike, Progress
 from ..evaluators import p_median
-from ..evaluators.metrics import NEGLIGIBLE, metric_function
+from ..evaluators.evaluation import Evaluation
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
 from . import steps
 from .comparison import Comparison, Interval, metric_wording
 from .day_plan import Plan
 from .log_model import Model, build
 from .settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from ..calls import BackTest, CallLog, Checks
-    from ..calls.log import Source
-    from ..city.city import City
-    from ..errors._types import PathLike, Progress
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-
-MOST_NAMED = 3  # zones, findings or stations per line, so that a line fits the screen
-TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
+MOST_NAMED = 3  # zones per line, so that a line fits the screen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +46,7 @@ class Advice:
     Attributes
     ----------
     model : Model
-        The city and how it was made, with cells so narrow that the gain no longer depends on them (`steps.refine`).
+        The city and how it was made, with cells so narrow that the gain no longer depends on them.
     tested : BackTest or InputError
         Test on days held out, or why there was none.
     found : mapping of str to Evaluation
@@ -63,7 +57,7 @@ class Advice:
     comparison : Comparison or None
         Interval of the gain; None if the gain is negligible, or times are not calibrated.
     plan : Plan or None
-        Deployments for the hours of the day, if asked for (`with_day`).
+        Deployments for the hours of the day; None before `with_day`.
     """
 
     model: Model
@@ -80,7 +74,7 @@ class Advice:
 
     @property
     def report(self) -> BackTest | None:
-        """Test on days held out; None if there was none."""
+        """Test of the model on days held out; None if there was none."""
         return None if isinstance(self.tested, InputError) else self.tested
 
     @property
@@ -95,15 +89,15 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Why the model may not be used for advice on this fleet, in sentences; empty if it may."""
-        return steps.reasons_against(self.model, self.tested, self.model.fleet[0])
+        """Sentences on why the model may not be used for advice on this fleet; empty if it may."""
+        return steps.reasons_against_advice(self.model, self.tested, self.model.fleet[0])
 
     @cached_property
     def gain(self) -> Interval | None:
         """Reduction of the metric (min or a share) from today's deployment to the best: mean, low and high (90 %).
 
-        Low and high are NaN without a comparison. The mean is the difference between the two evaluations if it lies in
-        the interval, else the mean over the drawn cities. None if either deployment is missing.
+        Low and high are NaN without a comparison. The mean is the difference between the two evaluations or, if this
+        lies outside the interval, the mean over the drawn cities. None if either deployment is missing.
         """
         if self.today is None or self.best is None:
             return None
@@ -117,7 +111,7 @@ class Advice:
     def worth_it(self) -> bool:
         """Whether the best deployment gains 1 % or more of today's metric, with an interval above 0 if that is known.
 
-        True if today's deployment is not known or has another number of units; False if no deployment was searched.
+        True if today's deployment is not known or has another number of units; False without a best deployment.
         """
         if self.best is None:
             return False
@@ -133,7 +127,7 @@ class Advice:
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
-        """Recorded and modelled responses, as `steps.compare_recorded`, of today's and of the best deployment."""
+        """Table of recorded responses and of those modelled for today's and the best deployment, in min and shares."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
         return steps.compare_recorded(self.model, known, self.model.settings.threshold)
@@ -142,13 +136,13 @@ class Advice:
     def zones(self) -> pd.DataFrame:
         """Mean response (min) of each zone: of each area or, with cells, of the cells closest to each station.
 
-        Columns ``today``, ``proposed``, ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls. It
-        is empty if today's or the best deployment is missing.
+        Columns ``today``, ``proposed`` (of the best deployment), ``minutes`` (their difference), ``calls_per_year`` and
+        ``share`` of all calls. Empty if either deployment is missing.
         """
         if self.today is None or self.best is None:
             return pd.DataFrame(columns=["today", "proposed", "minutes", "calls_per_year", "share"])
         hours, cells = hours_a_year(self.model.settings.hours, self.model.settings.weekdays), self.model.demand.cell_km
-        return steps.zones(self.city, self.today, self.best, hours, by_station=cells is not None)
+        return steps.zone_table(self.city, self.today, self.best, hours, by_station=cells is not None)
 
     @cached_property
     def worse_zones(self) -> pd.DataFrame:
@@ -158,22 +152,16 @@ class Advice:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The advice in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
-        told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
-        how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
-        lines = [
-            f"{self.model.read[0]} {how}",
-            *(said for said in self.model.read if said.startswith(("Columns of times", "Today"))),
-        ]
-        lines += [
-            _use_sentence(self.tested),
-            str(recorded_texts(self.recorded).to_string()),
-            *_proposal_sentences(self),
-        ]
-        return (*lines, _mistake_sentence(self.model.checks))
+        read, given = self.model.read, "Travel times are given."
+        times = (said for said in (*read, *self.model.assumed) if said.startswith(("Times are", "Units are")))
+        noted = (said for said in read if said.startswith(("Columns of times", "Today")))
+        table = str(recorded_texts(self.recorded).to_string())
+        lines = (f"{read[0]} {next(times, given)}", *noted, _use_sentence(self.tested), table)
+        return (*lines, *_proposal_sentences(self), _mistake_sentence(self.model.checks))
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
-        """Sentences on the plan of the day, and its moves of units by hour; empty without a plan."""
+        """Sentences on the plan of the day, then one line per move of a unit; empty without a plan."""
         if self.plan is None:
             return ()
         moves = (f"{hour:02d}:00  {old} -> {new}" for hour, old, new in self.plan.changes().itertuples(index=False))
@@ -181,12 +169,17 @@ class Advice:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Everything that `sentences` leave out, in lines."""
-        parts: list[Iterable[str]] = [*_model_lines(self.model), ("Test on days held out", *_test_lines(self.tested))]
-        if self.model.recorded is not None:
-            parts.append((_late_in_words(self.model, self.model.recorded, self.today),))
+        """Lines with all findings that `sentences` leave out."""
+        parts: list[Iterable[str]] = [
+            *_model_lines(self.model),
+            ("Test on days held out", *_test_lines(self.tested)),
+        ]
+        if self.model.recorded_calls is not None:
+            threshold = self.model.settings.threshold
+            late = None if self.today is None else float(self.today.late_fraction(threshold))
+            parts.append((late_sentences(late, threshold, recorded_responses(self.model.recorded_calls)[1]),))
         if self.best is not None:
-            parts.append(_deployments(self))
+            parts.append(_deployment_lines(self))
         if len(self.worse_zones) and self.worth_it:
             parts.append(("Zones that wait longer (min, calls a year)", self.worse_zones.round(2).to_string()))
         if self.comparison is not None:
@@ -196,7 +189,7 @@ class Advice:
 
     @property
     def html(self) -> str:
-        """The sentences, the details and the test as one self-contained HTML page."""
+        """One self-contained HTML page with the sentences, the details and the test."""
         answer, details = (escape("\n".join(lines)) for lines in (self.sentences, self.details))
         body = f"<h1>{escape(self.city.name)}: where should the units wait?</h1><pre>{answer}</pre>"
         body += f"<h2>Details</h2><pre>{details}</pre>{'' if self.report is None else self.report.body}"
@@ -210,10 +203,7 @@ class Advice:
         return replace(self, plan=steps.plan_day(*given, model=model, progress=progress))
 
     def save(self, path: PathLike) -> Path:
-        """Write the report as one self-contained HTML file and return its path; raise if that is not possible.
-
-        An existing file is replaced, or left unchanged if it cannot be written.
-        """
+        """Write `html` to a file and return its path; raise, and leave an existing file unchanged, if that fails."""
         return atomic.write_file(path, self.html)
 
     def __str__(self) -> str:
@@ -232,8 +222,8 @@ def advise(
 
     Parameters
     ----------
-    calls : CallLog, or whatever `read_calls` takes
-    stations : DataFrame, or whatever `read_stations` takes
+    calls, stations
+        As `read_calls` and `read_stations` take them.
     settings : Settings, optional
     progress : bool or callable
         Whether to show bars, or a function that is called with (starts of the search or cities drawn so far, total).
@@ -252,13 +242,13 @@ def advise(
     steps.count_held_out_days(model.log, model.settings.hold_out)
     tested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
-    if steps.reasons_against(model, tested, units):
+    if steps.reasons_against_advice(model, tested, units):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, tested, found, "not searched")
     name, sites, how = steps.search(model.objective(units), progress=progress)
     deployments = {name: sites}
     if today is not None:
-        model, deployments = steps.refine(model, (today, sites)), {"today": today, name: sites}
+        model, deployments = steps.narrow_cells(model, (today, sites)), {"today": today, name: sites}
     largest = max(map(len, deployments.values()))
     found = {name: steps.evaluation_of(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
@@ -267,9 +257,6 @@ def advise(
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
         advice = replace(advice, comparison=steps.compare_deployments(model, deployments, progress=progress))
     return advice
-
-
-# -- in words ---
 
 
 def _use_sentence(tested: BackTest | InputError) -> str:
@@ -289,20 +276,17 @@ def _use_sentence(tested: BackTest | InputError) -> str:
 
 def recorded_texts(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of `steps.compare_recorded` as texts, with titles in words."""
-    late = str(table.index[-1])
-    limit = late.split("_")[2]
-    titles = TITLES | {
-        late: f"{limit} min or more" if table["recorded"].isna().any() else f"recorded as over {limit} min"
-    }
+    limit = str(table.index[-1]).split("_")[2]
+    late = f"{limit} min or more" if table["recorded"].isna().any() else f"recorded as over {limit} min"
     forms = ["{:.2f}", "{:.2f}", "{:.1%}"]
     rows = zip(forms, table.to_numpy(float), strict=True)
     texts = [["unknown" if np.isnan(v) else form.format(v) for v in row] for form, row in rows]
     names = [name if name == "recorded" else f"{name}, modelled" for name in table.columns]
-    return pd.DataFrame(texts, index=[titles[str(name)] for name in table.index], columns=names)
+    return pd.DataFrame(texts, index=["mean response (min)", "90th percentile (min)", late], columns=names)
 
 
 def _proposal_sentences(advice: Advice) -> list[str]:
-    """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
+    """Return sentences on the deployment proposed, its gain and the zones that wait longer, or on why there is none."""
     best, today, gain = advice.best, advice.today, advice.gain
     if best is None:
         why = "the test does not allow it" if advice.report is not None else "the log contradicts the stations"
@@ -321,26 +305,22 @@ def _proposal_sentences(advice: Advice) -> list[str]:
     moved = f"Move {(new - old).total()} of {len(best.sites)} units"
     head = moved if same else f"{len(best.sites)} units, not {len(today.sites)}"
     verb = "gains" if gain.mean >= 0 else "loses (negative gain)"
-    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_drawback_sentences(advice)]
+    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_drawback_sentences(advice, today, best)]
 
 
 def _gain_text(metric: Metric, gain: Interval) -> str:
-    """Return the gain as text, with its interval if that is known."""
+    """Return a gain in the metric as text, with its interval unless that is NaN."""
     scale, unit, what = metric_wording(metric)
     mean, low, high = (scale * value for value in gain)
     sure = "" if np.isnan(low) else f" (90 % interval: {low:+.3f} to {high:+.3f})"
     return f"{mean:+.3f}{unit} of {what}{sure}"
 
 
-def _drawback_sentences(advice: Advice) -> Iterator[str]:
+def _drawback_sentences(advice: Advice, today: Evaluation, best: Evaluation) -> Iterator[str]:
     """Yield sentences on zones that wait longer, and on measures that the proposal makes worse."""
-    best, today = advice.best, advice.today
-    assert best is not None
-    assert today is not None
-    if said := longer_waits(advice.worse_zones):
+    if said := longer_wait_sentence(advice.worse_zones):
         yield said
-    sentences = []
-    limit = advice.model.settings.threshold
+    sentences, limit = [], advice.model.settings.threshold
     for measure, old, new, form in (
         ("the 90th percentile", today.percentile_90, best.percentile_90, "{:.2f} min"),
         (f"responses of {limit:g} min or more", today.late_fraction(limit), best.late_fraction(limit), "{:.1%}"),
@@ -353,8 +333,11 @@ def _drawback_sentences(advice: Advice) -> Iterator[str]:
         yield f"This is a trade-off. What rises: {'; '.join(sentences)}."
 
 
-def longer_waits(worse: pd.DataFrame) -> str:
-    """Return a sentence on `worse_zones`: their number, calls per year and added minutes; empty if there are none."""
+def longer_wait_sentence(worse: pd.DataFrame) -> str:
+    """Return a sentence on the zones in ``worse`` (`steps.worse_zones`) with their calls per year and added minutes.
+
+    It is empty if there are none.
+    """
     if not len(worse):
         return ""
     zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
@@ -365,15 +348,14 @@ def longer_waits(worse: pd.DataFrame) -> str:
 
 
 def _mistake_sentence(checks: Checks) -> str:
-    """Return a sentence on the mistakes that the checks found in the data, and on what they doubt."""
-    wrong = [found.what for found in checks if found.level == "wrong"]
-    look = [found.what for found in checks if found.level != "wrong"]
-    said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
-    return said + (f" Worth a look: {', '.join(look)}." if look else "")
+    """Return sentences that name the mistakes and the doubtful data that the checks found."""
+    wrong, look = (", ".join(f.what for f in checks if (f.level == "wrong") == bad) for bad in (True, False))
+    said = f"Wrong in the data: {wrong}." if wrong else "Nothing is certainly wrong in the data."
+    return said + (f" Worth a look: {look}." if look else "")
 
 
 def _model_lines(model: Model) -> Iterator[Iterable[str]]:
-    """Yield sections on the data, the assumptions, and what was calibrated, each a title followed by lines."""
+    """Yield sections on the data, the assumptions and the calibration, each a title followed by lines."""
     found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
              for f in model.checks)  # fmt: skip
     yield ("Data", *model.read[1:], *found)
@@ -381,13 +363,6 @@ def _model_lines(model: Model) -> Iterator[Iterable[str]]:
     if model.fit is not None:
         title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
         yield (title, model.fit.to_frame().round(3).to_string())
-
-
-def _late_in_words(model: Model, recorded: CallLog, today: Evaluation | None) -> str:
-    """Return a sentence on which recorded and modelled responses count as late, with today's share if it is known."""
-    threshold = model.settings.threshold
-    late = None if today is None else float(today.late_fraction(threshold))
-    return late_sentences(late, threshold, recorded_responses(recorded)[1])
 
 
 def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
@@ -400,8 +375,8 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
     yield from (*tested.verdict, *tested.details)
 
 
-def _deployments(advice: Advice) -> Iterator[str]:
-    """Yield lines on the deployments: how they were found, their measures, their stations, and the cells."""
+def _deployment_lines(advice: Advice) -> Iterator[str]:
+    """Yield lines on how the deployments were found, their measures, their stations, and the cells of the calls."""
     table = pd.DataFrame({name: e.summary(advice.model.settings.threshold) for name, e in advice.found.items()})
     yield f"Deployments ({advice.how})"
     yield f"{next(iter(advice.found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
@@ -411,19 +386,19 @@ def _deployments(advice: Advice) -> Iterator[str]:
 
 
 def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
-    """Yield sentences on what a plan of the day gains, and whether it is worth it."""
+    """Yield sentences on the value of a plan of the day, that without moves, and whether the moves are worth it."""
     o = plan.objectives[0]
+    fixed, free = (value_with_gap(value, plan) for value in (plan.fixed_value, plan.free_value))
     yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
-    values = f"{with_gap(plan.fixed_value, plan)} without moves, {with_gap(plan.free_value, plan)} with unlimited moves"
-    yield f"{o.label}, mean over all calls: {plan.value:.4g}; {values}."
+    yield f"{o.label}, mean over all calls: {plan.value:.4g}; {fixed} without moves, {free} with unlimited moves."
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
-        yield f"Today's deployment, hour by hour: {with_gap(float(now), plan)}."
+        yield f"Today's deployment, hour by hour: {value_with_gap(float(now), plan)}."
     yield plan.verdict
 
 
-def with_gap(value: float, plan: Plan) -> str:
-    """Return a value as text with its gap to the value of the plan, also in percent unless that rounds to 0."""
+def value_with_gap(value: float, plan: Plan) -> str:
+    """Return a value as text with its difference to the plan's value, also in percent unless that rounds to 0."""
     if not plan.value:
         return f"{value:.4g}"
     percent = round(100 * (value / plan.value - 1), 1) + 0.0  # adding 0.0 turns -0.0 into 0.0
@@ -440,6 +415,6 @@ def tally(names: Iterable[str]) -> str:
 
 
 def list_changes(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
-    """Return as texts the stations that lose units and those that get units, with the numbers of units."""
+    """Return the stations that lose units and those that get units, with the numbers of units, as two texts."""
     old, new = Counter(before), Counter(after)
     return tally((old - new).elements()) or "none", tally((new - old).elements()) or "none"

@@ -1,9 +1,8 @@
-r"""Compare deployments while rates, travel times and service times are uncertain.
+"""Compare deployments while rates, travel times and service times are uncertain.
 
 From a log of a few weeks the calls of each atom, the speed of units and the time per call are uncertain. `compare`
-draws many cities that agree with the log within its errors, and evaluates every deployment in each of them. All
-deployments meet the same cities (common random numbers), so that variation common to all does not widen the interval of
-a difference.
+draws many cities that agree with the log within its errors, and evaluates every deployment in each of them (common
+random numbers), so that variation common to all deployments does not widen the interval of a difference.
 
 **More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
 log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
@@ -22,7 +21,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,21 +29,19 @@ import pandas as pd
 from .._running.loop import bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import DrawnCities, drawn_cities
+from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 
-if TYPE_CHECKING:
-    from ..city.city import City
-    from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
-
-LEVEL = 0.9
-TAIL = (1 - LEVEL) / 2
+INTERVAL_LEVEL = 0.9
+INTERVAL_QUANTILES = [(1 - INTERVAL_LEVEL) / 2, 1 - (1 - INTERVAL_LEVEL) / 2]
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
-NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
-SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
-LONGEST_WEEKS = 520  # more data than this are not worth waiting for
+NORMAL_QUANTILE = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
+VARIANCE_SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
+MOST_WEEKS = 520  # more weeks of data than this are not worth waiting for
 NEGLIGIBLE_LOSS = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
@@ -58,7 +55,7 @@ class Interval(NamedTuple):
     @classmethod
     def of(cls, values: FloatArray) -> Interval:
         """Return the mean of draws, and their 5 % and 95 % quantiles."""
-        return cls(float(values.mean()), *map(float, np.quantile(values, [TAIL, 1 - TAIL])))
+        return cls(float(values.mean()), *map(float, np.quantile(values, INTERVAL_QUANTILES)))
 
     @property
     def excludes_zero(self) -> bool:
@@ -68,16 +65,14 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Deployments compared in drawn cities. Differences are to the first deployment; negative is better.
+    """Result of comparing K deployments in drawn cities. Differences are to the first one; negative is better.
 
     Attributes
     ----------
-    names : tuple of str
-        Names of the K deployments, in the order given.
-    sites : tuple of ndarray of int
-        Site of each unit, by deployment.
+    names, sites : tuple
+        Name of each deployment, in the order given, and the sites of its units.
     metric, evaluator, capacity
-        As passed to `compare`; the evaluator by its name.
+        As passed to `compare`, or their defaults.
     values : ndarray, shape (draws, K)
         Metric of each deployment in each drawn city, one row per city.
     by_atom : DataFrame
@@ -118,17 +113,17 @@ class Comparison:
     def more_weeks(self) -> float:
         """Weeks of further data after which the interval of the difference would exclude 0, if its mean stays.
 
-        0 if it does already, infinite if no amount of such data suffices.
+        0 if it already excludes 0, infinite if no amount of such data suffices.
         """
         if self.difference.excludes_zero:
             return 0.0
         now, unlimited = self.variances["all"], self.variances["unlimited"]
-        excess = (self.difference.mean / NORMAL) ** 2 - unlimited
+        excess = (self.difference.mean / NORMAL_QUANTILE) ** 2 - unlimited
         return float(self.weeks * max((now - unlimited) / excess - 1, 0)) if excess > 0 else np.inf
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """Names of the deployment with the best mean, and of those that the log cannot distinguish from it."""
+        """Names of the deployment with the best mean, and of those whose difference to it may be 0 (90 % interval)."""
         order = np.argsort(self.values.mean(axis=0), kind="stable")
         gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
@@ -137,7 +132,7 @@ class Comparison:
         """Return one row per deployment: number of units, metric, difference to the first, probabilities, lost calls.
 
         ``probability_better`` is the probability of being better than the first deployment, ``probability_best`` that
-        of being the best of all, which equally good deployments share.
+        of being the best of all; ties are shared equally.
         """
         best = self.values == self.values.min(axis=1, keepdims=True)
         rows = {}
@@ -152,9 +147,9 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The results in sentences; the first has the difference of the last deployment to the first."""
-        parts = (_difference_sentences(self), _fleet_sentences(self), _lost_call_sentence(self), _zone_sentence(self))
-        return tuple(text for part in (*parts, _source_sentence(self.variances), _best_sentence(self)) for text in part)
+        """The results in sentences, first the difference of the last deployment to the first."""
+        parts = (*_difference_sentences(self), *_fleet_sentences(self), *_zone_sentences(self))
+        return (*parts, *_variance_and_best_sentences(self))
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -189,16 +184,10 @@ def compare(
     fit : what `emsopt.calls.calibrate` returns, or `emsopt.calls.drawn_cities` and the like
     deployments : mapping from str to sites
         Two or more named deployments, as site indices or names; today's first. The fleets may differ.
-    draws : int
-        Number of cities drawn, at least 100.
-    rng : int or Generator, optional
-        Random seed.
-    evaluator : {"exact", "approximate"}, optional
-        Default: exact if no deployment has more than 12 units, else approximate.
-    capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy. Raise if a queue is unstable in some drawn city.
-    metric : str, tuple or mapping
-        "mean_response", ("late", minutes), or a weighted mix, as for `Objective`.
+    draws, rng : int
+        Number of cities drawn, at least 100, and random seed, a generator or None.
+    evaluator, capacity, metric
+        As for `Objective`; the evaluator must be exact or approximate. Raise if a queue is unstable in a drawn city.
     progress : bool or callable
         Whether to show a bar, or a function called with (cities evaluated, number of cities).
     **options
@@ -222,19 +211,19 @@ def compare(
     if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
         raise InputError(f"`deployments` must have a text as each name; got {_validate.quote(strange[0])}.")
     chosen = {name: check_sites(centre, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
-    how = check_model(evaluator, max(map(len, chosen.values()))), capacity, metric
+    how = check_hypercube(evaluator, max(map(len, chosen.values()))), capacity, metric
     metric_costs(centre, metric)
     for sites in chosen.values():  # warns of inaccurate results
         evaluate(centre, sites, how[0], capacity=capacity)
     seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS // 2, draws // 4)
-    parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
+    parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in VARIANCE_SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes, lost = evaluate_draws(_count_cities(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes, lost = evaluate_draws(_report_progress(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
-            cities = _count_cities(known.draws(few, seed, **what), show, draws + k * few)
+            cities = _report_progress(known.draws(few, seed, **what), show, draws + k * few)
             variances[part] = min(_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
@@ -243,7 +232,7 @@ def compare(
         evaluator=how[0],
         capacity=capacity,
         values=values,
-        by_atom=_by_atom(centre, changes, float(values[:, 0].mean())),
+        by_atom=_atom_table(centre, changes, float(values[:, 0].mean())),
         variances=pd.Series(variances),
         weeks=float(known.weeks),
         lost=lost,
@@ -253,8 +242,8 @@ def compare(
 def city_distribution(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -> DrawnCities:
     """Return the distribution of the cities of a fit; ``options`` are as for `Fit.city`.
 
-    A distribution, that is anything with a method ``draws``, is returned as it is. Messages call the argument ``name``
-    and list the types ``other`` before a fit.
+    A distribution, that is anything with a method ``draws``, is returned as it is. Error messages call the argument
+    ``name`` and put ``other`` before the types it may have.
     """
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
@@ -268,14 +257,14 @@ def city_distribution(fit: Any, name: str = "fit", other: str = "", /, **options
     return fit
 
 
-def check_model(evaluator: str | None, units: int) -> str:
-    """Return the name of the evaluator for up to ``units`` units, as `check_evaluator`; raise for "simulation"."""
+def check_hypercube(evaluator: str | None, units: int) -> str:
+    """Return the evaluator, by default the one for up to ``units`` units; raise unless it is a hypercube model."""
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
     return check_evaluator(evaluator, units)
 
 
-def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
+def _report_progress(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
     """Yield the cities; after each, call ``show`` with ``before`` plus the number yielded so far."""
     for done, city in enumerate(cities, before + 1):
         yield city
@@ -285,10 +274,10 @@ def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[Ci
 def evaluate_draws(
     cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.
+    """Evaluate all K deployments in each city; raise, with the city's number, if a queue is unstable.
 
-    Return the metric, shape (draws, K), its difference from the first deployment to the last by atom, shape (draws, M),
-    and the mean share of calls that each deployment loses, shape (K,).
+    Return the metric, shape (draws, K), that of the last deployment minus the first by atom, shape (draws, M), and the
+    mean share of calls that each deployment loses, shape (K,).
     """
     values, changes, lost = [], [], []
     with warnings.catch_warnings():
@@ -312,21 +301,21 @@ def _variance(values: FloatArray) -> float:
 
 
 def probability_below(gaps: FloatArray) -> Any:
-    """Return the share of draws below 0, of each column if there are several; zeros count half."""
+    """Return the share of draws below 0, zeros counted half; for shape (draws, M) that of each column, (M,)."""
     return (gaps < 0).mean(axis=0) + (gaps == 0).mean(axis=0) / 2
 
 
-def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
-    """Return the table `Comparison.by_atom` from differences, (draws, M); ``size`` is the first one's mean metric."""
-    low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
+def _atom_table(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
+    """Return the table `Comparison.by_atom` of differences, shape (draws, M).
+
+    ``size`` is the mean metric of the first deployment.
+    """
+    low, high = np.quantile(changes, INTERVAL_QUANTILES, axis=0)
     small = np.maximum(-low, high) <= NEGLIGIBLE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
     columns |= {"probability_better": probability_below(changes), "verdict": verdict}
     return pd.DataFrame({"atom": city.atom_names, **columns})
-
-
-# -- in words ---
 
 
 def metric_wording(metric: Metric) -> tuple[float, str, str]:
@@ -338,24 +327,16 @@ def metric_wording(metric: Metric) -> tuple[float, str, str]:
     return 1, "", metric_label(metric)
 
 
-def _change(value: float, unit: str = "") -> str:
+def _difference_text(value: float, unit: str = "") -> str:
     """Return a difference in words: "0.12 min lower"."""
     return f"{abs(value):.2g}{unit} {'lower' if value < 0 else 'higher'}"
 
 
-def _percent(probability: float, draws: int) -> str:
+def _percent_text(probability: float, draws: int) -> str:
     """Return a probability estimated from a number of draws as a percentage; 0 and 1 become bounds."""
     if probability in (0, 1):
         return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
     return f"{100 * probability:.3g} %"
-
-
-def _interval_text(gap: Interval, scale: float, unit: str) -> str:
-    """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
-    low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
-    if gap.excludes_zero:
-        return f"{abs(low):.2g} to {_change(high, unit)}"
-    return f"{_change(scale * gap.low)} to {_change(scale * gap.high, unit)}"
 
 
 def _difference_sentences(answer: Comparison) -> Iterator[str]:
@@ -366,9 +347,11 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
         same = ": the deployments are the same" if sorted(answer.sites[0]) == sorted(answer.sites[-1]) else ""
         yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
-    better = _percent(answer.probability_better, len(answer.values))
-    interval = f"(90 % interval: {_interval_text(gap, scale, unit)})"
-    yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} {interval}."
+    better = _percent_text(answer.probability_better, len(answer.values))
+    low, high = sorted((scale * gap.low, scale * gap.high), key=abs if gap.excludes_zero else None)
+    begin = f"{abs(low):.2g}" if gap.excludes_zero else _difference_text(low)
+    interval = f"(90 % interval: {begin} to {_difference_text(high, unit)})"
+    yield f"The {quantity} of {last!r} is {_difference_text(scale * gap.mean, unit)} than that of {first!r} {interval}."
     yield f"The probability that {last!r} is better is {better}."
     if gap.excludes_zero:
         yield "The interval excludes zero."
@@ -377,13 +360,13 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
         return
     yield "The log cannot tell which of the two is better."
     more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)
-    if more <= LONGEST_WEEKS:
+    if more <= MOST_WEEKS:
         weeks = f"{more:.0f} more weeks" if more >= 1.5 else "one more week"
         yield f"If the difference is what it seems, about {weeks} of such data would settle it."
     elif np.isfinite(more):
         yield f"More than ten further years of data would be needed: the difference is within {largest:.2g}{unit}."
     else:
-        rest = scale * NORMAL * np.sqrt(answer.variances["unlimited"])
+        rest = scale * NORMAL_QUANTILE * np.sqrt(answer.variances["unlimited"])
         yield (
             f"No amount of such data would settle it: the difference is within {largest:.2g}{unit}, and {rest:.2g}"
             f"{unit} either way would stay unknown, as travel times where no unit has driven."
@@ -391,7 +374,7 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
 
 
 def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
-    """Return (0, -1) if the first deployment has a part of the last one's units, (-1, 0) if the reverse, else None."""
+    """Return (0, -1) if the last deployment is the first with further units, (-1, 0) if the reverse, else None."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
     pairs = ((0, -1), (-1, 0))
@@ -399,18 +382,27 @@ def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
 
 
 def _fleet_sentences(answer: Comparison) -> Iterator[str]:
-    """Yield sentences on fleets of different size, and on why one may look better with fewer units."""
+    """Yield sentences on fleets of different size, on why one may look better with fewer units, and on lost calls."""
     (first, last), units = (answer.names[0], answer.names[-1]), [len(answer.sites[k]) for k in (0, -1)]
     if units[0] != units[1]:
         yield f"The fleets differ: {last!r} has {units[1]} units, {first!r} has {units[0]}."
-    pair = _subset_pair(answer)
-    if pair is None:
-        return
+    if (pair := _subset_pair(answer)) is not None:
+        yield from _smaller_fleet_sentence(answer, pair)
+    lost = answer.lost[[0, -1]]
+    if lost.max() >= NEGLIGIBLE_LOSS:
+        yield (
+            f"All units are busy for {lost[0]:.2%} of the calls with {first!r} and {lost[1]:.2%} with {last!r}. Such "
+            "calls have no response time, so that losing more of them can make a deployment look better."
+        )
+
+
+def _smaller_fleet_sentence(answer: Comparison, pair: tuple[int, int]) -> Iterator[str]:
+    """Yield a sentence on why the deployment with fewer units, first in ``pair``, is better in some drawn cities."""
     gaps = answer.values[:, pair[0]] - answer.values[:, pair[1]]
     if (gaps >= 0).all():
         return
     scale, unit, _ = metric_wording(answer.metric)
-    share, gain = _percent(float((gaps < 0).mean()), len(gaps)), f"{-scale * gaps[gaps < 0].mean():.2g}{unit}"
+    share, gain = _percent_text(float((gaps < 0).mean()), len(gaps)), f"{-scale * gaps[gaps < 0].mean():.2g}{unit}"
     fewer, more = (answer.names[k] for k in pair)
     far = ", or it loses calls that are far" * bool(answer.lost[pair[0]] - answer.lost[pair[1]] >= NEGLIGIBLE_LOSS)
     yield (
@@ -420,19 +412,8 @@ def _fleet_sentences(answer: Comparison) -> Iterator[str]:
     )
 
 
-def _lost_call_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on calls that are lost because all units are busy."""
-    first, last = answer.lost[[0, -1]]
-    if max(first, last) >= NEGLIGIBLE_LOSS:
-        names = answer.names[0], answer.names[-1]
-        yield (
-            f"All units are busy for {first:.2%} of the calls with {names[0]!r} and {last:.2%} with {names[1]!r}. Such "
-            "calls have no response time, so that losing more of them can make a deployment look better."
-        )
-
-
-def _zone_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on how many zones gain and lose, and their shares of the calls."""
+def _zone_sentences(answer: Comparison) -> Iterator[str]:
+    """Yield a sentence on how many atoms gain and lose, and their shares of the calls."""
     by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
     small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
     if (by_atom["verdict"] == "same").all():
@@ -450,17 +431,13 @@ def _zone_sentence(answer: Comparison) -> Iterator[str]:
     yield f"By zone, of {len(by_atom)}: {', '.join(told)}."
 
 
-def _source_sentence(variances: pd.Series[float]) -> Iterator[str]:
-    """Yield a sentence on how much of the variance comes from demand, travel times and service times."""
-    parts = variances[list(SOURCES)]
+def _variance_and_best_sentences(answer: Comparison) -> Iterator[str]:
+    """Yield sentences on the sources of the variance and, with more than two deployments, on the best of them."""
+    parts = answer.variances[list(VARIANCE_SOURCES)]
     if parts.sum() > 0:
         shares = (100 * parts / parts.sum()).sort_values(ascending=False)
-        told = [f"{share:.0f} % from {SOURCES[str(source)]}" for source, share in shares.items()]
+        told = [f"{share:.0f} % from {VARIANCE_SOURCES[str(source)]}" for source, share in shares.items()]
         yield f"The uncertainty (variance) comes {', '.join(told)}."
-
-
-def _best_sentence(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on the best of more than two deployments, and those that cannot be distinguished from it."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
         tied = f"; the log cannot tell it from {', '.join(others)}" if others else ""

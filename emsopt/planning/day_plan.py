@@ -1,8 +1,8 @@
 """The plan of the day: a deployment for each hour, with few units moved between hours, and what the moves gain.
 
-Given the city at each hour h with its call rate λ_h, `hourly_plan` looks for deployments x_h that minimise the mean
-over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h, computed by an evaluator. At most k
-units may move from one hour to the next, and from the last to the first, as the day repeats.
+With the call rate λ_h of each hour h, `hourly_plan` looks for deployments x_h that minimise the mean over all calls,
+Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h. At most k units may move from one hour to the next,
+and from the last to the first, as the day repeats.
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and the time
 that relocated units spend on the road. A plan is also fitted to the random variation of its log, so that its own value
@@ -13,9 +13,8 @@ the week left out: the model gives the mean response of each atom at each hour o
 log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The mean of
 the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard deviation s of
 the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio, "Inference for the
-Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure: rates by hour are shrunk
-towards those of the whole day (`emsopt.calls.profile.shrinkage`), and the value of the deployment without moves is too
-favourable as well.
+Generalization Error", Machine Learning 52, 2003). The gain may exceed the plan's own figure, as the rates by hour are
+shrunk towards those of the whole day, and the value of the deployment without moves is too favourable as well.
 """
 
 from __future__ import annotations
@@ -24,42 +23,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .._running.loop import bar
+from ..calls import HeldOut
 from ..city.city import City, check_city
+from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Rng
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
 from . import _plan_search
-from .comparison import LEVEL, Interval, check_model
+from .comparison import INTERVAL_LEVEL, Interval, check_hypercube
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..calls import HeldOut
-    from ..city.deployment_space import DeploymentSpace
-    from ..errors._types import FloatArray, IntArray, Progress, Rng
-
+PER_MOVE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
 NEGLIGIBLE_GAIN = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOutGain:
-    """Gain of a plan over the best deployment without moves, in W weeks that were held out.
+    """Gain of a plan over the best deployment without moves, on W weeks of calls from which it was not made.
 
     Attributes
     ----------
     gains, calls, moves : ndarray, shape (W,)
-        For each week held out: gain per call (min, or the unit of another metric), number of calls, and moves per day.
-    calls_per_day : float
-        Mean number of calls per day of the whole log.
-    mean, low, high : float
-        Gain per call: mean over all calls, and its 90 % interval.
+        For each week: gain per call (min, or the unit of another metric), number of calls, and moves per day.
+    calls_per_day, mean, low, high : float
+        Mean number of calls per day of the log, and mean gain per call with its 90 % interval.
     per_move : Interval
-        Gain over all calls of a day divided by the moves of a day, with its interval: what a move may cost at most, in
+        Gain over the calls of a day per move of the day, with its interval: what a move may cost at most, in
         call-minutes, late calls, or the sum of another metric over the calls. NaN if no plan moves a unit.
     relative : float
         ``mean`` as a share of the value without moves.
@@ -96,7 +91,7 @@ class HeldOutGain:
         mean, low, high = (scale * value for value in (self.mean, self.low, self.high))
         text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
-            f"{mean:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {low:.3f} to {high:.3f})"
+            f"{mean:.3f} {unit} ({self.relative:.1%}; {INTERVAL_LEVEL:.0%} interval {low:.3f} to {high:.3f})"
         )
         if self.low <= 0:
             return f"Leave the units where they are. {text}, which cannot be told from no gain."
@@ -112,7 +107,7 @@ class HeldOutGain:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A deployment for each hour.
+    """A deployment for each of H hours.
 
     Attributes
     ----------
@@ -120,29 +115,26 @@ class Plan:
         Labels of the hours.
     sites : ndarray of int, shape (H, p)
         Deployment of each hour.
-    values : ndarray, shape (H,)
-        Objective of the plan's deployment in each hour: mean response (min), unless another metric was chosen.
-    weights : ndarray, shape (H,)
-        Share of calls in each hour.
+    values, weights : ndarray, shape (H,)
+        Objective of each hour's deployment (min for the mean response), and share of the calls in each hour.
     moves : ndarray of int, shape (H,)
         Number of units that move at the start of each hour; the hour before the first is the last.
     most_moves : int
         Maximum number of units that may move between two hours, k.
     value : float
-        Mean of ``values`` over all calls, that is weighted by ``weights``.
+        Mean of ``values``, weighted by ``weights``.
     lower_bound : float
-        Lower bound on the value of any plan within this limit; NaN if nothing is proven.
+        Lower bound on the value of any plan with at most k moves between hours; NaN if nothing is proven.
     fixed_sites : ndarray of int, shape (p,)
         Best deployment found that is the same at all hours.
     fixed_value, free_value : float
-        Means over all calls with ``fixed_sites``, and with the best deployment found for each hour, without a limit on
-        the moves.
+        Values with ``fixed_sites``, and with the best deployment found for each hour without a limit on the moves.
     message : str
         How many deployments were evaluated, and what is proven.
     objectives : tuple of Objective
         The objective of each hour.
     held_out : HeldOutGain or None
-        Gain in weeks held out; None before `emsopt.planning.judge_plan`.
+        Gain in weeks held out; None before `judge_plan`.
     """
 
     labels: tuple[object, ...]
@@ -167,8 +159,6 @@ class Plan:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per hour: calls per hour, value, number of moves, and the names of the sites."""
-        import pandas as pd
-
         names = self.objectives[0].city.site_names
         rates = [objective.city.total_rate for objective in self.objectives]
         sites = ["; ".join(names[site] for site in row) for row in self.sites]
@@ -180,8 +170,6 @@ class Plan:
 
         If several units move at once and the city has coordinates, they are paired to keep distances short.
         """
-        import pandas as pd
-
         city = self.objectives[0].city
         rows = [
             (label, city.site_names[a], city.site_names[b])
@@ -204,7 +192,7 @@ class Plan:
 
     @property
     def limit(self) -> str:
-        """The number of moves allowed between hours and the number made in all, in words."""
+        """The maximum number of moves between hours and the number of moves in the whole day, in words."""
         moves = "1 move" if self.most_moves == 1 else f"{self.most_moves} moves"
         return f"at most {moves} between hours, {int(self.moves.sum())} in all"
 
@@ -237,9 +225,8 @@ def hourly_plan(
     Parameters
     ----------
     cities : mapping or sequence of City
-        One city per hour, in order; the keys of a mapping are the labels (see
-        `emsopt.calls.Demand.cities_by_hour`). Raise unless all have the same sites and groups of interchangeable sites
-        (`City.twin_groups`).
+        One city per hour, in order; the keys of a mapping are the labels (see `emsopt.calls.Demand.cities_by_hour`).
+        Raise unless all have the same sites and groups of interchangeable sites (`City.twin_groups`).
     units : int or DeploymentSpace
         Fleet size p, or the allowed deployments, the same for all hours.
     moves : int
@@ -257,10 +244,9 @@ def hourly_plan(
     Returns
     -------
     Plan
-        If all deployments can be evaluated at all hours, up to about 40,000 in 24 hours by the approximate evaluator,
-        the plan is optimal (`Plan.proven`): it is found by dynamic programming with branch and bound. Otherwise it is
-        the best over a selection of deployments: the results of a local search for each hour, their neighbours, and the
-        neighbours of the plan until it no longer improves.
+        Optimal (`Plan.proven`) if all deployments can be evaluated at all hours: up to about 40,000 in 24 hours by the
+        approximate evaluator. Otherwise the best plan over a selection of deployments: those that a local search finds
+        for each hour, their neighbours, and the neighbours of the plan until it no longer improves.
 
     Examples
     --------
@@ -270,10 +256,10 @@ def hourly_plan(
     >>> plan.labels, plan.sites.shape, plan.proven, plan.value <= plan.fixed_value
     (('night', 'day'), (2, 2), True, True)
     """
-    by_hour = _by_hour(cities)
+    by_hour = _cities_by_hour(cities)
     limit = _validate.whole_number(moves, "moves", low=0)
     objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
-    check_model(evaluator, objectives[0].units)
+    check_hypercube(evaluator, objectives[0].units)
     if evaluator is None and not _plan_search.can_enumerate(objectives):  # the approximate model may be fast enough
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     most = min(limit, objectives[0].units)
@@ -281,12 +267,12 @@ def hourly_plan(
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
         if _plan_search.can_enumerate(objectives):
-            rows, values, walk = _plan_search.plan_over_all(objectives, weights, most, show)
+            rows, values, walk = _plan_search.plan_by_enumeration(objectives, weights, most, PER_MOVE, show)
             gap = walk.cost - walk.bound
             proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
-            rows, values, walk = _plan_search.plan_over_candidates(objectives, weights, most, rng, show)
+            rows, values, walk = _plan_search.plan_by_search(objectives, weights, most, PER_MOVE, rng, show)
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
@@ -309,11 +295,8 @@ def hourly_plan(
     )
 
 
-def _by_hour(cities: object) -> dict[Any, City]:
-    """Return a mapping from labels to cities; raise unless all have the same site names and interchangeable sites.
-
-    The labels of a sequence are 0, 1, ...
-    """
+def _cities_by_hour(cities: object) -> dict[Any, City]:
+    """Return cities by hour (0, 1, ... for a sequence); raise unless site names and interchangeable sites agree."""
     given = cities if isinstance(cities, Iterable) else ()
     by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
     if not by_hour:
@@ -338,16 +321,11 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     Parameters
     ----------
     plan : Plan
-        Made by `hourly_plan` for the 24 hours of the day.
+        Made by `hourly_plan` for the 24 hours of the day. It is returned with its `HeldOutGain` in ``held_out``.
     weeks : sequence of HeldOut
         From `emsopt.calls.held_out_weeks`, with the cells or areas of the plan. Raise if their hours and atoms differ.
     rng, progress
         As for `hourly_plan`; progress is in weeks.
-
-    Returns
-    -------
-    Plan
-        The same plan with its `HeldOutGain` in ``held_out``.
 
     Examples
     --------
@@ -394,7 +372,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     calls = np.array([week.counts.sum() for week in weeks])
     per_day = 24 * float(np.mean([objective.city.total_rate for objective in plan.objectives]))
     n, mean = len(gains), float(np.array(gains) @ calls / calls.sum())
-    reach = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
+    reach = float(t.ppf((1 + INTERVAL_LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
     low, high = mean - reach, mean + reach
     per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
     found = HeldOutGain(

@@ -1,8 +1,4 @@
-"""The number of units that the load needs, and the gain of each further unit.
-
-A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. All sizes are
-evaluated by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.
-"""
+"""The number of units that the load needs, and the gain of each further unit."""
 
 from __future__ import annotations
 
@@ -10,29 +6,27 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from ..calls.calibration import Fit
+from ..calls.drawn_cities import DrawnCities
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import AccuracyWarning, InputError, _validate
+from ..errors._types import FloatArray, IntArray, Rng, Sites
 from ..evaluators.by_name import evaluate
 from ..evaluators.enumeration import enumerate_objective
+from ..evaluators.evaluation import Evaluation
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, check_model, city_distribution
-
-if TYPE_CHECKING:
-    from ..calls.drawn_cities import DrawnCities
-    from ..errors._types import FloatArray, IntArray, Rng, Sites
-    from ..evaluators.evaluation import Evaluation
+from .comparison import INTERVAL_QUANTILES, LEAST_DRAWS, check_hypercube, city_distribution
 
 MOST_ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
-DEFAULT_SIZES = 6  # sizes by default
+DEFAULT_SIZES = 6  # number of fleet sizes
 # Largest shares of calls that find all units busy, and of the time that units are busy.
 MOST_LOSS, MOST_BUSY = 0.01, 0.3
 
@@ -56,7 +50,7 @@ def units_needed(city: City) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FleetCurve:
-    """The best deployment of each fleet size.
+    """The best deployment of each of K fleet sizes.
 
     Attributes
     ----------
@@ -68,10 +62,8 @@ class FleetCurve:
         Metric of each fleet; smaller is better.
     metric : str, tuple or mapping
         What was minimised.
-    evaluations : tuple of Evaluation
-        Full evaluation of each fleet.
-    found : tuple of str
-        How each deployment was found, and whether it is proven to be the best.
+    evaluations, found : tuple
+        Evaluation of each fleet, and how its deployment was found, such as "proven by enumeration".
     draws : ndarray, shape (draws, K), or None
         Metric of each fleet in cities drawn from the uncertainty of a fit; None for a `City`.
     """
@@ -92,8 +84,7 @@ class FleetCurve:
     def probabilities(self, standard: float) -> FloatArray:
         """Return the probability that each fleet meets a standard, an upper limit on its metric, shape (K,).
 
-        Without draws it is 0 or 1. With the metric ("late", 8.0), the standard 0.1 means that 90 % of calls are
-        answered within 8 minutes.
+        Without draws it is 0 or 1. With the metric ("late", 8.0), the standard 0.1 means at most 10 % late responses.
         """
         standard = _validate.finite_number(standard, "standard")
         values = self.values[None] if self.draws is None else self.draws
@@ -108,14 +99,13 @@ class FleetCurve:
         """Return one row per fleet size: its metric (``value``), ``gain`` (see `gains`), other measures, its sites.
 
         With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and ``gain_low`` and ``gain_high`` that of
-        ``gain``; with a ``standard``, ``meets`` is the probability of meeting it. Responses of 8 minutes or more are
-        late.
+        ``gain``; with a ``standard``, ``meets`` is the probability of meeting it.
         """
         table = pd.DataFrame({"value": self.values, "gain": self.gains}, index=pd.Index(self.units, name="units"))
         if self.draws is not None:
-            table["low"], table["high"] = np.quantile(self.draws, [TAIL, 1 - TAIL], axis=0)
+            table["low"], table["high"] = np.quantile(self.draws, INTERVAL_QUANTILES, axis=0)
             gains = -np.diff(self.draws, axis=1) / np.diff(self.units)
-            table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, [TAIL, 1 - TAIL], axis=0).T
+            table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, INTERVAL_QUANTILES, axis=0).T
         if standard is not None:
             table["meets"] = self.probabilities(standard)
         measures = pd.DataFrame([found.summary() for found in self.evaluations], index=table.index)
@@ -147,34 +137,25 @@ def fleet_curve(
     Parameters
     ----------
     city : City, or what `emsopt.calls.calibrate` returns, or `emsopt.calls.drawn_cities`
-        For a fit, deployments are found in the estimated city and then evaluated in cities drawn from it, as `compare`
-        does.
+        For a fit, deployments are found in the estimated city and then evaluated in drawn cities, as by `compare`.
     units : iterable of int, optional
         Fleet sizes, at least that of ``start``. Default: six, from that of ``start`` on. Required without ``start``.
     start : sequence of int or str, optional
-        Today's deployment, whose units stay: each further unit joins the fleet before it at the best site. Default:
-        each fleet is free to use other sites than the one before it.
+        Today's deployment, whose units stay: each further unit is placed at the site where it is best. This is not
+        optimal: compare with the default, by which each fleet may use other sites than the one before it.
     colocation : bool or int
-        Number of units that a site may hold, as for `DeploymentSpace`; sites of ``start`` hold at least what they do
-        there.
+        Number of units that a site may hold, as for `DeploymentSpace`. No unit of ``start`` has to leave.
     budget : int
-        Evaluations of a search for one size without ``start``. Up to 20,000 deployments of a size are enumerated
-        instead; otherwise the method "local+" starts from the best extension of the fleet before it.
+        Evaluations of a search for one size without ``start``, by the method "local+". Up to 20,000 deployments of a
+        size are enumerated instead; only then is the best one proven.
     evaluator : {"exact", "approximate"}, optional
         The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
-    metric : str, tuple or mapping
-        What is minimised, as for `Objective`.
     draws : int
         Number of cities drawn from a fit, at least 100.
     rng : int or Generator, optional
         Random seed of the searches and the draws. Default: 0, so that curves can be repeated.
-    **options
-        For a fit: as for `Fit.city`, such as ``cell_km``.
-
-    Notes
-    -----
-    Adding units one at a time is not optimal: compare with the curve without ``start`` to see what is lost. Only
-    enumerated deployments are proven to be the best.
+    metric, **options
+        As for `Objective`, and for a fit as for `Fit.city`, such as ``cell_km``.
 
     Examples
     --------
@@ -189,8 +170,8 @@ def fleet_curve(
     centre = cast("City", city) if known is None else known.city()
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     current = None if start is None else np.sort(check_sites(centre, start, "start"))
-    sizes = _sizes(units, current)
-    evaluator = check_model(evaluator, sizes[-1])
+    sizes = _fleet_sizes(units, current)
+    evaluator = check_hypercube(evaluator, sizes[-1])
     generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
@@ -202,7 +183,7 @@ def fleet_curve(
     else:
         most = np.maximum(np.bincount(current, minlength=centre.n_sites), objective(1).space.site_capacities)
         most = np.where(colocation is True, sizes[-1], most)  # any number of units per site
-        best = list(_grow(lambda p: objective(p, True), current, sizes, most))
+        best = list(_add_units(lambda p: objective(p, True), current, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
@@ -231,23 +212,23 @@ def evaluate_in_draws(
     return np.array(rows)
 
 
-def extensions(sites: IntArray, most: IntArray) -> IntArray:
-    """Return a deployment with one further unit at each site that holds fewer units than ``most``, shape (k, p + 1)."""
+def with_one_more_unit(sites: IntArray, most: IntArray) -> IntArray:
+    """Return all deployments that add one unit to ``sites``, shape (k, p + 1); site n may hold ``most[n]`` units."""
     free = np.flatnonzero(np.bincount(sites, minlength=len(most)) < most)
     return np.sort(np.column_stack([np.repeat(sites[None], len(free), axis=0), free]), axis=1)
 
 
-def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
-    """Return the best of ``deployments``, shape (k, p), and its value."""
+def best_of_deployments(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
+    """Return the deployment with the smallest objective among ``deployments``, shape (k, p), and its value."""
     values = objective.values(deployments)
     return deployments[values.argmin()], float(values.min())
 
 
-def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
+def _fleet_sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     """Return fleet sizes in ascending order, by default six from that of ``start`` on; raise if one is smaller."""
-    if units is None and start is not None:
-        return [len(start) + more for more in range(DEFAULT_SIZES)]
     least = 1 if start is None else len(start)
+    if units is None and start is not None:
+        units = range(least, least + DEFAULT_SIZES)
     given = units if units is not None and np.iterable(units) else ()
     sizes = sorted({_validate.whole_number(p, "units", least) for p in given})
     if not sizes:
@@ -258,7 +239,7 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
 def _search_sizes(
     objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
-    """Search each size with ``budget`` evaluations; yield the best deployment, its value, and how it was found."""
+    """Yield for each fleet size p the best deployment for ``objective(p)``, its value, and how it was found."""
     before = None
     for p in sizes:
         problem = objective(p)
@@ -268,20 +249,22 @@ def _search_sizes(
         else:
             x0 = None
             if before is not None and len(before[0]) == p - 1:
-                x0 = [best_of(problem, extensions(before[0], problem.space.site_capacities))[0]]
+                x0 = [best_of_deployments(problem, with_one_more_unit(before[0], problem.space.site_capacities))[0]]
             run = minimize(problem, "local+", budget=budget, x0=x0, rng=rng)
             before = run.x, run.fun, f"local+, {run.nfev} evaluations"
         yield before
 
 
-def _grow(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
-    """Add the best unit to ``start`` repeatedly; yield the deployment of each size, its value, how it was found."""
+def _add_units(
+    objective: Any, start: IntArray, sizes: list[int], most: IntArray
+) -> Iterator[tuple[IntArray, float, str]]:
+    """Add units to ``start`` one by one at the best site; yield each size's deployment, value, and how it was found."""
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):
         if p > len(start):
-            more = extensions(sites, most)
+            more = with_one_more_unit(sites, most)
             if not len(more):
                 raise InputError(f"{p} units do not fit: the sites hold {most.sum()}. Pass a larger `colocation`.")
-            (sites, value), found = best_of(objective(p), more), "the best further unit"
+            (sites, value), found = best_of_deployments(objective(p), more), "the best further unit"
         if p in sizes:
             yield sites, value, found

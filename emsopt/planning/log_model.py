@@ -9,39 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
+from ..calls import Checks, Demand, Fit, aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
 from ..calls.calibration import describe_missing_units, name_stations
 from ..calls.checks import non_call_masks
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.dispatch import Dispatch, dispatch_of
-from ..calls.log import CallLog
+from ..calls.log import CallLog, Source
 from ..calls.profile import week_mask
 from ..calls.recorded import recorded_responses
+from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import Argument, ContradictionError, InputError, Message, _validate
+from ..errors._types import FloatArray, IntArray
 from ..evaluators import evaluate, p_median
 from ..evaluators.by_name import check_evaluator
 from ..evaluators.objective import Objective
 from .fleet import units_needed
 from .settings import SPEED_KMH, TURNOUT_MIN, Settings
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..calls import Checks, Demand, Fit
-    from ..calls.log import Source
-    from ..city.city import City
-    from ..errors._types import FloatArray, IntArray
-
 TIME_SETTINGS = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
-HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
+HOME_SOURCES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
 OTHER_ROWS = {
     "answered": "count as calls",
     "occupying": "only keep units busy, for {:,.0f} hours in all; the model adds this time to the calls",
@@ -53,20 +48,18 @@ SEVERAL_UNITS = 1.2  # units per call; from here on workloads suffer noticeably 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The city of a log, and how it was made. Unlike a saved `Project` it holds single calls.
+    """The city made from a log of calls, with the log itself, the checks of the data and the assumptions.
 
     Attributes
     ----------
-    settings : Settings
+    settings, stations, demand, city
+        Settings of the analysis, table of stations, calls per atom, and the city itself.
     log : CallLog
         All calls within reach.
-    stations : DataFrame
     checks : Checks
         What looks wrong in the data, with rows of the file.
     fit : Fit or None
         What was calibrated from the log; None if times are given or assumed.
-    demand : Demand
-    city : City
     dispatch : Dispatch
         Which station is sent first.
     making : mapping
@@ -74,11 +67,11 @@ class Model:
     today : ndarray of int, shape (p,), or None
         Site of each of today's units; None if not known.
     read, assumed : tuple of str
-        Sentences on the data that were read, and on what was assumed.
+        Sentences on the data in the files, and on what was assumed.
     rows : str
         Sentences on rows that were left out or joined, or may not be calls.
-    refused : ContradictionError or None
-        Why no advice is given: times in the log contradict the stations.
+    contradiction : ContradictionError or None
+        Error if times in the log contradict the stations.
     """
 
     settings: Settings
@@ -94,21 +87,21 @@ class Model:
     read: tuple[str, ...]
     assumed: tuple[str, ...] = field(default=())
     rows: str = ""
-    refused: ContradictionError | None = None
+    contradiction: ContradictionError | None = None
 
     @property
     def calls(self) -> CallLog:
-        """All calls of the log or, with a fit, those to which a unit was sent."""
+        """All calls of the log or, if times are calibrated, those to which a unit was sent."""
         return self.log if self.fit is None else self.fit.calls
 
     @property
     def count_options(self) -> dict[str, Any]:
-        """Options of `aggregate_calls` with which the calls were counted."""
+        """The options of `aggregate_calls` with which the calls were counted, by name."""
         return _count_options(self.settings) | {"cell_km": self.demand.cell_km}
 
     @cached_property
-    def recorded(self) -> CallLog | None:
-        """The model's calls in the selected hours and weekdays; None if none of them has a recorded response."""
+    def recorded_calls(self) -> CallLog | None:
+        """The calls in the hours and weekdays of the settings; None if none of them has a recorded response."""
         chosen = week_mask(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
         try:
             calls = self.calls.where(chosen)
@@ -128,56 +121,52 @@ class Model:
             return None
 
     def with_cells(self, cell_km: float) -> Model:
-        """Return the model with cells of another width; raise if they are too narrow or too many."""
-        demand = _demand(self.calls, self.stations, self.count_options | {"cell_km": cell_km}, self.rows)
-        return self.with_fields(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
+        """Return the model with cells ``cell_km`` wide; raise if these show single callers or are too many."""
+        demand = _count_calls(self.calls, self.stations, self.count_options | {"cell_km": cell_km}, self.rows)
+        return self.with_fields(demand=demand, city=_make_city(demand, self.fit, self.making, self.dispatch))
 
     def with_fields(self, **fields: Any) -> Model:
-        """Return the model with some fields replaced; the fleet size, which takes long to find, is kept."""
+        """Return the model with other values of ``fields``; the fleet size, which takes long to find, is kept."""
         model = replace(self, **fields)
         vars(model)["fleet"] = self.fleet
         return model
 
     def space(self, units: int) -> DeploymentSpace:
-        """Return the deployments of a fleet that the settings allow."""
+        """Return the space of the deployments of ``units`` units that the settings allow."""
         s = self.settings
         return DeploymentSpace(self.city, units, colocation=s.colocate, pinned=list(s.pinned), closed=list(s.closed))
 
     def objective(self, units: int) -> Objective:
-        """Return the objective of deployments of ``units`` units."""
+        """Return the objective of deployments of ``units`` units under the settings."""
         s = self.settings
         return Objective(self.city, self.space(units), s.evaluator, s.metric, capacity=s.capacity)
 
     @cached_property
     def fleet(self) -> tuple[int, str]:
-        """Size of the fleet, and its reason in words: given, today's, or the fewest units.
+        """Size of the fleet, and its reason in words: as given, as today, or the fewest units.
 
-        These are the fewest that reach the recorded mean response or, without one, that the load needs
-        (`units_needed`).
+        The fewest are those that reach the recorded mean response or, if none is recorded, `units_needed`.
         """
         s, city = self.settings, self.city
         if s.units is not None:
             return _validate.whole_number(s.units, "units"), "as given"
         if self.today is not None:
             return len(self.today), "as many as today"
-        least = units_needed(city)
-        most = max(least, len(s.pinned)) if s.colocate else city.n_sites - len(set(s.closed))
-        least = min(max(least, len(s.pinned)), most)
-        if self.recorded is None:
-            at_once = city.total_rate * city.mean_service_time / 60
-            return (
-                least,
-                f"the fewest that lose at most 1 % of the calls ({at_once:.2f} at once) and are busy at most 30 %",
-            )
-        minutes = float(recorded_responses(self.recorded)[0].mean())
-        low, high = least, city.n_sites - len(set(s.closed)) + 1
+        places = city.n_sites - len(set(s.closed))
+        least = max(units_needed(city), len(s.pinned))
+        least = least if s.colocate else min(least, places)
+        if self.recorded_calls is None:
+            load = f"{city.total_rate * city.mean_service_time / 60:.2f} at once"
+            return least, f"the fewest that lose at most 1 % of the calls ({load}) and are busy at most 30 %"
+        minutes = float(recorded_responses(self.recorded_calls)[0].mean())
+        low, high = least, places + 1
         while low < high:  # the mean response falls with the fleet; the last one stands for none
             middle = (low + high - 1) // 2
             space = DeploymentSpace(city, middle, pinned=list(s.pinned), closed=list(s.closed))
             found = evaluate(city, p_median(city, space).sites, check_evaluator(None, middle), capacity=s.capacity)
             low, high = (low, middle) if found.mean_response <= minutes else (middle + 1, high)
         reached = f"the recorded mean response of {minutes:.2f} min"
-        if low > city.n_sites - len(set(s.closed)):
+        if low > places:
             return low - 1, f"one at each station, which does not reach {reached}"
         return low, f"the fewest with about {reached}, at different stations"
 
@@ -185,7 +174,7 @@ class Model:
 def build(calls: CallLog | Source, stations: Source, settings: Settings | None = None) -> Model:
     """Make the city of a log of calls and a table of stations, as `read_calls` and `read_stations` take them.
 
-    Raise if a setting is invalid, or files and settings do not say how long a call keeps a unit busy.
+    Raise if a setting is invalid, or neither files nor settings say how long a call keeps a unit busy.
 
     Examples
     --------
@@ -200,7 +189,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
     said, rows = _describe_data(calls, stations)
-    calls, others = _other_rows(calls, stations, s)
+    calls, others = _treat_other_rows(calls, stations, s)
     rows += others
     read = [said + (others and f"{others} `others` changes that."), *_note_on_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
@@ -208,18 +197,19 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, note, refused = _calibrate(log, stations, s)
-    demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
+    demand = _count_calls(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
-    dispatch = _dispatch(log, stations, s, refused=refused is not None) if fit is None else fit.dispatch
-    city = _city(demand, fit, making, dispatch)
+    given = next((name for name in TIME_SETTINGS if getattr(s, name) is not None), "")
+    rule = s.dispatch if refused is None else "nearest"
+    dispatch = dispatch_of(rule, log, stations, given=given) if fit is None else fit.dispatch
+    city = _make_city(demand, fit, making, dispatch)
     today, who = _current_deployment(city, fit, log, s)
     read += [note, *([] if fit is None else describe_missing_units(log, fit)), *who]
     if not s.colocate and (why := _sharing_reason(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
-    model = Model(
-        s, log, stations, checks, fit, demand, city, dispatch, making, today, tuple(read), rows=rows, refused=refused
-    )
+    made = (s, log, stations, checks, fit, demand, city, dispatch, making, today)
+    model = Model(*made, tuple(read), rows=rows, contradiction=refused)
     units, note = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {note}.")
@@ -236,14 +226,8 @@ def _describe_data(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
     return said, f" {rows[2:]}.".replace("`", "") if rows else ""
 
 
-def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: bool) -> Dispatch:
-    """Return the dispatch rule of a model without a fit; "nearest" if the log contradicts the stations."""
-    given = next((name for name in TIME_SETTINGS if getattr(s, name) is not None), "")
-    return dispatch_of("nearest" if refused else s.dispatch, calls, stations, given=given)
-
-
-def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
-    """Treat rows that may not be calls by `Settings.others`; return the log, and sentences on them, or ""."""
+def _treat_other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
+    """Treat rows that may not be calls as `Settings.others` says; return the log, and sentences on these rows or ""."""
     done = OTHER_ROWS[_validate.choice(s.others, "others", OTHER_ROWS)]
     kind, never = non_call_masks(calls, stations[["lon", "lat"]].to_numpy(float))
     others, hours, without = kind | never, 0.0, ""
@@ -266,7 +250,7 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
 
 
 def _occupying_rows(rows: CallLog) -> CallLog | None:
-    """Return the rows to which units were sent, None if there are none; raise if none has a service time."""
+    """Return the rows to which a unit was sent, or None if there are none; raise if all of them lack service times."""
     sent = has_unit(rows)
     if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
         said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
@@ -275,8 +259,8 @@ def _occupying_rows(rows: CallLog) -> CallLog | None:
     return rows.where(sent) if sent.any() else None
 
 
-def _demand(calls: CallLog, stations: pd.DataFrame, counting: Mapping[str, Any], rows: str) -> Demand:
-    """Return the demand of the calls, with ``rows``, the sentences on rows that are not calls, in its notes."""
+def _count_calls(calls: CallLog, stations: pd.DataFrame, counting: Mapping[str, Any], rows: str) -> Demand:
+    """Count the calls by the options ``counting``; ``rows``, sentences on rows of the log, end the notes."""
     demand = aggregate_calls(calls, stations, **counting)
     return replace(demand, notes=demand.notes + rows)
 
@@ -287,15 +271,15 @@ def _count_options(s: Settings) -> dict[str, Any]:
     return {name: getattr(s, name) for name in names}
 
 
-def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: Dispatch) -> City:
-    """Return the city of a demand, by the fit or, without one, by the dispatch rule."""
+def _make_city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: Dispatch) -> City:
+    """Return the city of a demand with the options ``making``, by the fit or, without one, by the dispatch rule."""
     if fit is not None:
         return fit.city(demand=demand, **making)
     return dispatch.apply_to(demand.city(**making), demand.locations)
 
 
 def _note_on_unused_columns(calls: CallLog) -> list[str]:
-    """Return a list with a sentence on unused columns of times if the log lacks stamps, else an empty list."""
+    """Return a list with a sentence on unused columns of times, empty if there are none or no stamp is missing."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.unused_times or not missing:
         return []
@@ -311,9 +295,9 @@ def _note_on_unused_columns(calls: CallLog) -> list[str]:
 def _calibrate(
     calls: CallLog, stations: pd.DataFrame, s: Settings
 ) -> tuple[Fit | None, str, ContradictionError | None]:
-    """Calibrate times from the log; return the fit or None, a sentence on the times' origin, and a contradiction.
+    """Calibrate times from the log; return the fit or None, and a sentence on the origin of the times.
 
-    The last is an error if times in the log contradict the stations, else None.
+    The third result is an error if times in the log contradict the stations, else None.
     """
     given = [name for name in (*TIME_SETTINGS, "roads") if getattr(s, name) is not None]
     if len(given) > 1:
@@ -334,8 +318,9 @@ def _calibrate(
 
 def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
     """Return the options of `Fit.city` or `Demand.city`, and sentences on those that are assumed."""
-    making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays} | _service(demand, fit, s)
-    driving, assumed = ({}, []) if fit is not None else _driving(s)
+    making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays}
+    making |= _service_option(demand, fit, s)
+    driving, assumed = ({}, []) if fit is not None else _driving_options(s)
     turnout = s.turnout_times
     if turnout is None and fit is None and "turnout_min" not in demand.stations:
         turnout = TURNOUT_MIN
@@ -345,8 +330,8 @@ def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[st
     return making | driving, assumed
 
 
-def _driving(s: Settings) -> tuple[dict[str, Any], list[str]]:
-    """Return the options of `Demand.city` on travel times, and a list of sentences on those assumed."""
+def _driving_options(s: Settings) -> tuple[dict[str, Any], list[str]]:
+    """Return the options of `Demand.city` for the travel times, and a list of sentences on what they assume."""
     if s.travel_times is not None:
         return {"travel_times": s.travel_times}, []
     if s.roads is not None:
@@ -361,8 +346,8 @@ def _driving(s: Settings) -> tuple[dict[str, Any], list[str]]:
     return how, []
 
 
-def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
-    """Return the option ``service_times`` of `Demand.city`; empty for its default."""
+def _service_option(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
+    """Return the option ``service_times`` of `Demand.city` by its name; empty if its default applies."""
     service = s.service_times
     if service is None:
         both = demand.service_min is not None and "service_min" in demand.stations
@@ -372,7 +357,7 @@ def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
 
 
 def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:
-    """Return the site of each of today's units, (p,), None if not known, and sentences on them and units left out."""
+    """Return the site of each of today's units, (p,), or None, and sentences on today's units and those left out."""
     left_out: list[str] = []
     if s.today is not None:
         given = list(s.today)
@@ -392,7 +377,7 @@ def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings
 
 
 def _deployment_in_log(city: City, calls: CallLog) -> IntArray:
-    """Return the sites of the units by the stations that the log names, (p,); empty if it names none of the city."""
+    """Return the sites of the units by the stations that the log names, (p,); empty if none of these is a site."""
     if "station" not in calls.details:
         return np.empty(0, dtype=int)
     named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
@@ -400,7 +385,7 @@ def _deployment_in_log(city: City, calls: CallLog) -> IntArray:
 
 
 def _sharing_reason(today: IntArray | None, n_sites: int) -> str:
-    """Return in words why stations must be allowed several units: as today's deployment shows; empty if not."""
+    """Return the reason in today's deployment for allowing several units at a station; empty if there is none."""
     if today is None:
         return ""
     if len(set(today)) < len(today):
@@ -409,11 +394,11 @@ def _sharing_reason(today: IntArray | None, n_sites: int) -> str:
 
 
 def _units_left_out(fit: Fit) -> list[str]:
-    """Return sentences on how homes are known, and on units of the log that today's deployment lacks."""
+    """Return sentences on how the homes of units are known, and on units of the log that are not deployed today."""
     counts = fit.calls.details["unit"].value_counts()
     homeless = [unit for unit in counts.index if unit not in fit.homes]
     seldom = sorted(set(fit.homes) & set(counts.index) - set(regular_units(fit.homes, fit.calls.details)))
-    how = HOMES.get(fit.homes_from, "by the stations in the log")
+    how = HOME_SOURCES.get(fit.homes_from, "by the stations in the log")
     said = [f"The log names {len(counts)} units; the homes of {len(counts) - len(homeless)} are known {how}."]
     for units, why in ((homeless, "no known home (give it by `homes`)"), (seldom, "hardly any calls")):
         if units:

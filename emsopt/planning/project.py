@@ -8,8 +8,8 @@ The file is a zip archive of plain files, and nothing in it is ever executed:
 ``by_hour.csv``      optional: calls per hour of each atom at each hour of the day
 ===================  ===========================================================================================
 
-A project holds counts by atom, not the log that a city was made from. But a cell and an hour with one call in the whole
-log show where and at what hour that call came.
+A project holds counts by atom, not the log. But a cell and an hour with one call in the whole log show where and at
+what hour that call came.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,42 +31,39 @@ from .._files.version import __version__
 from ..city import tables
 from ..city.city import City, check_city
 from ..errors import InputError, _validate
+from ..errors._types import FloatArray, PathLike
 
-if TYPE_CHECKING:
-    from ..errors._types import FloatArray, PathLike
-
-FORMAT = 1
-ABOUT, BY_HOUR, FOLDER = "project.json", "by_hour.csv", "city/"
-MEMBERS = (ABOUT, BY_HOUR, *(FOLDER + name for name in tables.FILES))
+FORMAT_VERSION = 1
+ABOUT_FILE, BY_HOUR_FILE, CITY_FOLDER = "project.json", "by_hour.csv", "city/"
+MEMBERS = (ABOUT_FILE, BY_HOUR_FILE, *(CITY_FOLDER + name for name in tables.FILES))
 MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
-KEYS = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
+ENTRIES = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Sentences and a table that belong to a project, such as a back-test.
+    """Sentences and a table on one analysis of a project's city, such as the back-test.
 
     Attributes
     ----------
     kind, title : str
         Name of the kind of result, such as "calibration", and heading.
-    said, details : tuple of str
-        Sentences; reports on paper leave out the ``details``.
+    sentences, details : tuple of str
+        What was found; printed reports leave out the ``details``.
     table : DataFrame or None
-        Texts and numbers; rows and columns have names.
     """
 
     kind: str
     title: str
-    said: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     table: pd.DataFrame | None = None
     details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Project:
-    """A city with settings, deployments and results.
+    """A city with settings, deployments and results, as the dashboard saves it.
 
     Attributes
     ----------
@@ -74,9 +71,8 @@ class Project:
     settings : mapping
         Settings of the dashboard by name, and the deployments that were found: texts, numbers, lists and mappings.
     scenarios : sequence of mapping
-        Rows of the table of scenarios: texts and numbers by column.
+        Rows of the dashboard's table of scenarios: texts and numbers by column.
     results : sequence of Result
-        What was calibrated, tested and compared.
     about : mapping
         How the city was made: texts and numbers by name, such as ``speed_kmh``.
     by_hour : ndarray, shape (24, M), optional
@@ -108,19 +104,18 @@ class Project:
             vars(self)["by_hour"] = _validate.real_array(self.by_hour, "by_hour", shape, unit="calls/h", low=0)
 
     def to_bytes(self) -> bytes:
-        """Return the content of the project's file.
-
-        Raise if settings, scenarios or results hold anything but texts, finite numbers, lists and mappings.
-        """
-        content = {"emsopt_project": FORMAT, "version": self.version, "settings": self.settings, "about": self.about}
-        content |= {"scenarios": list(self.scenarios), "results": [_as_json(result) for result in self.results]}
+        """Return the content of the project's file; raise unless all is texts, finite numbers, lists and mappings."""
+        content = {"emsopt_project": FORMAT_VERSION, "version": self.version, "settings": self.settings}
+        content |= {"about": self.about, "scenarios": list(self.scenarios)}
+        content["results"] = [_result_entry(result) for result in self.results]
         try:
             text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_as_plain)
         except (TypeError, ValueError) as error:
             raise InputError(f"a project can hold texts, finite numbers, lists and mappings only: {error}.") from error
-        files = {ABOUT: text} | {FOLDER + name: text for name, text in tables.as_files(self.city.replace()).items()}
+        saved = tables.as_files(self.city.replace())
+        files = {ABOUT_FILE: text} | {CITY_FOLDER + name: text for name, text in saved.items()}
         if self.by_hour is not None:
-            files[BY_HOUR] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
+            files[BY_HOUR_FILE] = formats.csv_text(["hour", *self.city.atom_names], [range(24), *self.by_hour.T])
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, each in files.items():
@@ -128,10 +123,7 @@ class Project:
         return packed.getvalue()
 
     def save(self, path: PathLike) -> Path:
-        """Write the project to one file and return its path; raise if that is not possible.
-
-        An existing file is replaced, or left unchanged if it cannot be written.
-        """
+        """Write the project to a file and return its path; if that fails, raise and keep an existing file."""
         return atomic.write_file(path, self.to_bytes())
 
     @classmethod
@@ -144,15 +136,14 @@ class Project:
     def from_bytes(cls, content: bytes, name: str = "the file") -> Project:
         """Read a project from the content of a file, as `load` does; ``name`` stands for the file in messages."""
         files = _unpack(content, name)
-        about = _check_entries(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
-        parts = {key.removeprefix(FOLDER): text for key, text in files.items() if key.startswith(FOLDER)}
+        about = _check_entries(formats.read_json(Upload(ABOUT_FILE, files[ABOUT_FILE])), name)
+        parts = {key.removeprefix(CITY_FOLDER): text for key, text in files.items() if key.startswith(CITY_FOLDER)}
         try:
             city = tables.from_files(City, parts)
             by_hour = None
-            if BY_HOUR in files:
-                frame = formats.read_csv(Upload(BY_HOUR, files[BY_HOUR]), labelled=True)
-                by_hour = np.array([[float(cell) for cell in row] for row in frame.to_numpy()])
-            results, rows = [_from_json(entry) for entry in about["results"]], [dict(row) for row in about["scenarios"]]
+            if BY_HOUR_FILE in files:
+                by_hour = formats.read_csv(Upload(BY_HOUR_FILE, files[BY_HOUR_FILE]), labelled=True).to_numpy(float)
+            results, rows = list(map(_read_result, about["results"])), [dict(row) for row in about["scenarios"]]
             return cls(city, about["settings"], rows, results, about["about"], by_hour, about["version"])
         except (InputError, ValueError, TypeError, KeyError, AttributeError) as error:
             why = error if isinstance(error, InputError) else "a result or a table has another form than `save` writes."
@@ -164,12 +155,12 @@ class Project:
 
 
 def _unpack(content: bytes, name: str) -> dict[str, bytes]:
-    """Return the files in an archive by name, after checking their names and sizes."""
+    """Return the content of each file of a project's archive by name; raise for foreign names or too large files."""
     foreign = f"{name} is not a project of emsopt"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
-            if ABOUT not in names or not set(names) <= set(MEMBERS) or len(set(names)) < len(names):
+            if ABOUT_FILE not in names or not set(names) <= set(MEMBERS) or len(set(names)) < len(names):
                 held = ", ".join(_validate.quote(each) for each in names[:3]) or "nothing"
                 raise InputError(f"{foreign}: the archive holds {held}. Choose a file that the dashboard saved.")
             files, left = {}, MOST_BYTES
@@ -189,20 +180,21 @@ def _unpack(content: bytes, name: str) -> dict[str, bytes]:
 
 def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the entries of project.json; raise unless they are complete and of the right types."""
-    for key, kind in KEYS.items():
+    for key, kind in ENTRIES.items():
         if not isinstance(about.get(key), kind):
             raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")
-    if about["emsopt_project"] != FORMAT:
+    if about["emsopt_project"] != FORMAT_VERSION:
         raise InputError(
-            f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT}: it was saved by "
-            f"emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
+            f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT_VERSION}: it was "
+            f"saved by emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
         )
     return about
 
 
-def _as_json(result: Result) -> dict[str, Any]:
+def _result_entry(result: Result) -> dict[str, Any]:
+    """Return a result as types that JSON can hold."""
     entry: dict[str, Any] = {"kind": result.kind, "title": result.title}
-    entry |= {"said": list(result.said), "details": list(result.details)}
+    entry |= {"said": list(result.sentences), "details": list(result.details)}
     if result.table is not None:
         frame = result.table.astype(object).where(result.table.notna(), None)
         entry["table"] = {"rows": list(map(str, frame.index)), "columns": list(map(str, frame.columns))}
@@ -210,19 +202,20 @@ def _as_json(result: Result) -> dict[str, Any]:
     return entry
 
 
-def _from_json(entry: dict[str, Any]) -> Result:
+def _read_result(entry: dict[str, Any]) -> Result:
+    """Return the result that `_result_entry` made an entry of."""
     table, given = None, entry.get("table")
     if given is not None:
         rows, columns = (list(map(str, given[name])) for name in ("rows", "columns"))
         table = pd.DataFrame(given["cells"], index=rows, columns=columns)
-    said, details = (tuple(map(str, entry.get(name, ()))) for name in ("said", "details"))
-    return Result(str(entry["kind"]), str(entry["title"]), said, table, details)
+    sentences, details = (tuple(map(str, entry.get(name, ()))) for name in ("said", "details"))
+    return Result(str(entry["kind"]), str(entry["title"]), sentences, table, details)
 
 
 def _as_plain(value: Any) -> Any:
-    """Convert numpy's arrays and numbers, mappings, tuples and ranges to types that JSON can hold; raise for others."""
+    """Convert numpy's arrays and numbers, mappings and ranges to types that JSON can hold; raise for others."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    if isinstance(value, (Mapping, tuple, range)):
+    if isinstance(value, (Mapping, range)):
         return dict(value) if isinstance(value, Mapping) else list(value)
     raise TypeError(f"got {type(value).__name__}")

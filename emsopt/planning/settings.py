@@ -1,22 +1,20 @@
-"""`Settings` of the workflow from a log to advice, and `OPTIONS`, by which the command and the dashboard set them."""
+"""`Settings` of the workflow from a log to advice, with their defaults, and `OPTIONS` of command and dashboard."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from ..calls.demand import REACH_KM
+from ..calls.log import Source
 from ..calls.profile import parse_hours, parse_weekdays
 from ..errors import Argument, EmsoptError, InputError, Message, _validate
 from ..evaluators.evaluation import LATE_MIN
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..calls.log import Source
-    from ..evaluators.metrics import Metric
-    from ..roads import RoadNetwork
+from ..evaluators.metrics import Metric
+from ..roads import RoadNetwork
 
 SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # common values for cities, used where the log has no times
 
@@ -39,13 +37,11 @@ class Settings:
         Whether `advise` goes on if the checks find something wrong.
     others : {"answered", "occupying", "ignored"}
         How to treat rows that may not be calls, because of their kind, or as they are far away and no unit reached
-        them. "answered": they are calls. "occupying": they only keep units busy, by longer service times of calls: the
-        total load is that of all rows, and each unit has a share in proportion to its calls. A row ends at the latest
-        with the next call or row of its unit. "ignored": they are left out.
+        them: as calls; as work that only keeps units busy until the next call or row of their unit, which lengthens the
+        service times of all calls; or not at all.
     dispatch : {"nearest", "first due", "agency"}
         Which station is sent first: the closest one; the one that the log names for calls at a place or, without such
-        a column, whose units answered most calls there; or the closest one of the agency that the log names
-        (`emsopt.calls.dispatch`).
+        a column, whose units answered most calls there; or the closest one of the agency that the log names.
     cell_km, areas, area_name, crs, reach_km
         Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the gain requires.
     homes : mapping of str to str, optional
@@ -53,7 +49,7 @@ class Settings:
     roads : RoadNetwork, optional
         Roads to drive on.
     travel_times : DataFrame, optional
-        Minutes, one row per station and one column per atom.
+        Travel times (min), one row per station and one column per atom.
     speed_kmh, detour : float
         Driving speed, and road distance over straight-line distance.
     turnout_times, service_times : float, optional
@@ -63,17 +59,13 @@ class Settings:
     units : int, optional
         Fleet size. Default: today's or, if that is unknown, the fewest that reach the recorded mean response.
     colocate : bool
-        Whether stations may have several units. They may if today's do, or if each has one.
+        Whether stations may have several units. They always may if today's do, or if each has one.
     pinned, closed : sequence of str
         Stations that keep a unit, and that get none.
-    metric : str or tuple
-        "mean_response" or ("late", minutes): what is to be small.
+    metric, capacity, evaluator
+        As for `Objective`; the metric is "mean_response" or ("late", minutes).
     threshold : float
-        Responses of this many minutes or more are late, in tables.
-    capacity : {"loss", "queue"}
-        What happens to calls that find all units busy.
-    evaluator : {"exact", "approximate"}, optional
-        Default: exact up to 12 units.
+        Response time (min) from which a call is late, in tables.
     hold_out : int, optional
         Days at the end of the log on which the calibration is tested. Default: a third of a log of 9 days or more.
 
@@ -110,7 +102,7 @@ class Settings:
     pinned: Sequence[Any] = ()
     closed: Sequence[Any] = ()
     metric: Metric = "mean_response"
-    threshold: float = LATE_MIN
+    threshold: float = LATE_MIN  # the default of the whole package, which `emsopt.evaluators.evaluation` sets
     capacity: str = "loss"
     evaluator: str | None = None
     hold_out: int | None = None
@@ -124,7 +116,7 @@ def parse_number(text: str, name: str) -> float:
         raise InputError(f"`{name}` must be a number; got {_validate.quote(text)}.") from error
 
 
-def parse_service(text: str, name: str) -> float | str:
+def parse_service_time(text: str, name: str) -> float | str:
     """Parse a service time that a user wrote: minutes, or the source of the minutes, "calls" or "stations"."""
     return text.lower() if text.lower() in ("calls", "stations") else parse_number(text, name)
 
@@ -163,11 +155,9 @@ class Option(NamedTuple):
 
 OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` and `read_stations`
     "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: by the log, else 40 km/h", parse_number),
-    "detour": Option(
-        "--detour", "Detour", "Road distance over straight-line distance (1.3), for a speed", parse_number
-    ),
+    "detour": Option("--detour", "Detour", "Road over straight-line distance (1.3), for a speed", parse_number),
     "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: 1.5", parse_number),
-    "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", parse_service),
+    "service_times": Option("--service", "Service (min)", "Minutes, or calls, or stations", parse_service_time),
     "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", parse_number),
     "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", parse_number),
     "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", parse_hours),

@@ -1,50 +1,40 @@
 """The steps from a log to advice, which `emsopt.planning.advise` takes in turn and the dashboard one by one.
 
-=====================  ===============================================================================================
-`build`                check the data, calibrate or assume times, count calls, find today's deployment and the fleet
-`back_test_model`      calibrate with the first days of the log and predict the last ones
-`search`               find the best deployment
-`refine`               narrow the cells until the gain over today no longer depends on them
-`compare_deployments`  find the interval of the gain, in cities drawn from the uncertainty of the log
-`plan_day`             find a deployment for each hour of the day, and judge it on days held out
-=====================  ===============================================================================================
+The first is `build`, which makes the city. Then come `back_test_model`, `search`, `narrow_cells`, `compare_deployments`
+and, if the user wants it, `plan_day`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from ..calls import held_out_weeks
+from ..calls import BackTest, CallLog, Fit, held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
 from ..calls.recorded import measures, recorded_responses, rounded_measures
 from ..calls.uses import TITLES
+from ..city.city import City
+from ..city.deployment_space import DeploymentSpace
 from ..errors import ContradictionError, InputError, Message, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Sites
 from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
-from ..evaluators.metrics import NEGLIGIBLE, metric_function
+from ..evaluators.evaluation import Evaluation
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
+from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
 from .day_plan import Plan, hourly_plan, judge_plan
 from .log_model import Model
 from .settings import Settings
 
-if TYPE_CHECKING:
-    from ..calls import BackTest, CallLog, Fit, HeldOut
-    from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
-    from ..errors._types import FloatArray, IntArray, Progress, Sites
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-    from ..evaluators.objective import Objective
-
 LEAST_DAYS, HELD_OUT_SHARE = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
-DRAWS = 400  # cities, drawn for the interval of a gain
-SETTLED_CHANGE = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
+N_DRAWS = 400  # cities, drawn for the interval of a gain
+NEGLIGIBLE_CHANGE = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
 MOST_ATOMS = 2000
 FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, units from which not to: it takes long
 
@@ -52,27 +42,20 @@ FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, u
 def stop_if_wrong(model: Model) -> None:
     """Raise if the checks find something wrong in the data, unless ``accept_findings`` is set.
 
-    Gaps in time are no finding if the settings declare empty days as missing.
+    Gaps in time are not wrong if the settings say that empty days are missing.
     """
     skipped = {"gaps in time"} if model.settings.empty_days == "missing" else set()
     wrong = [found for found in model.checks if found.level == "wrong" and found.what not in skipped]
     if wrong and not model.settings.accept_findings:
         parts = [part for found in wrong for part in ("\n  ", found.what, ": ", *Message.of(found.text).parts)]
-        what = "; ".join(found.what for found in wrong)
-        raise InputError(
-            Message(
-                f"something is wrong in the data: {what}. Correct the files, or go on by `accept_findings`.", *parts
-            )
-        )
-
-
-# -- trust --------------------------------------------------------------------------------------------------------
+        what = f"something is wrong in the data: {'; '.join(found.what for found in wrong)}. "
+        raise InputError(Message(what, "Correct the files, or go on by `accept_findings`.", *parts))
 
 
 def count_held_out_days(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
-    """Return the number of days of a log, and how many of them, the last ones, are held out to test the model.
+    """Return the number of days of a log, and how many days at its end are held out to test the model.
 
-    The default for ``hold_out`` is a third, or 0 if there are fewer than 9 days.
+    The default of ``hold_out`` is a third of the days, or 0 if there are fewer than 9.
     """
     first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
     days = last - first + 1
@@ -82,7 +65,7 @@ def count_held_out_days(calls: CallLog, hold_out: int | None = None) -> tuple[in
 
 
 def back_test_model(model: Model) -> BackTest:
-    """Calibrate with the first days of the log and predict the days held out (`held_out`).
+    """Calibrate with the first days of the log and predict the days held out at its end.
 
     Raise if times are not calibrated, or the log is too short.
     """
@@ -111,13 +94,13 @@ def try_back_test(model: Model) -> BackTest | InputError:
         return error
 
 
-def reasons_against(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
-    """Return in sentences why log or back-test rule out advice on a fleet of ``units``; empty if they do not.
+def reasons_against_advice(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
+    """Return in sentences why advice on a fleet of ``units`` is not possible; empty if it is.
 
-    ``tested`` is the outcome of `try_back_test`, or None before the test. Without a test, only a log that contradicts
-    the stations rules it out.
+    Reasons are that the log contradicts the stations, or that the model failed the test. ``tested`` is what
+    `try_back_test` returned, or None before the test.
     """
-    for error in (model.refused, tested):
+    for error in (model.contradiction, tested):
         if isinstance(error, ContradictionError):
             return (Message.of(error),)
     if tested is None or isinstance(tested, InputError):
@@ -127,34 +110,32 @@ def reasons_against(model: Model, tested: BackTest | InputError | None, units: i
 
 
 def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> None:
-    """Raise if the log or the back-test rules out a plan of the day."""
-    for why in reasons_against(model, tested, units):
+    """Raise the first of the `reasons_against_advice`, if there is one, as an error about a plan of the day."""
+    for why in reasons_against_advice(model, tested, units):
         raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")
 
 
 def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
-    """Return measures of recorded responses and of the modelled ones of each deployment, rounded as the log's times.
+    """Return measures of recorded responses and of each deployment's modelled ones, which are rounded like the log's.
 
-    Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
-    ``recorded`` and the names of the deployments. Without recorded responses it is NaN, and nothing is rounded.
+    Rows: ``mean_response_min``, ``percentile_90_min``, ``late_over_8_min`` (named by the threshold, min). Columns:
+    ``recorded`` and the deployments. Without recorded responses that is NaN, and nothing is rounded.
     """
-    if model.recorded is None:
-        table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
-        for name, e in evaluations.items():
-            table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
-        table.insert(0, "recorded", np.nan)
-        return table
-    minutes, step = recorded_responses(model.recorded)
+    if model.recorded_calls is None:
+        rows = ["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"]
+        values = {n: [e.mean_response, e.percentile_90, e.late_fraction(threshold)] for n, e in evaluations.items()}
+        return pd.DataFrame({"recorded": np.nan} | values, index=rows)
+    minutes, step = recorded_responses(model.recorded_calls)
     table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
         table[name] = rounded_measures(e, step, threshold)
     return table
 
 
-def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_station: bool) -> pd.DataFrame:
+def zone_table(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_station: bool) -> pd.DataFrame:
     """Return the table `Advice.zones` by atom or, with ``by_station``, by closest station.
 
-    ``hours`` are the hours per year for which the city's rates hold. Zones without calls are left out.
+    ``hours`` is the number of hours per year with the city's call rates. Zones without calls are left out.
     """
     closest = pd.Series(np.array(city.site_names)[city.travel_times.argmin(axis=0)], name="station")
     calls, zone = city.arrival_rates, closest if by_station else pd.Series(city.atom_names, name="zone")
@@ -166,32 +147,29 @@ def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_
 
 
 def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
-    """Return the `zones` that wait longer by more than 1 % of today's mean response, largest increase first."""
+    """Return the rows of `zone_table` that wait longer by over 1 % of today's mean response, the largest rise first."""
     return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
 
 
-# -- search -------------------------------------------------------------------------------------------------------
-
-
 def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
-    """Return the best deployment: "optimum" if proven, else "best found"; its sites, (p,); and how it was found."""
+    """Return "optimum" for a proven best deployment, else "best found", its sites, (p,), and how it was found."""
     run = best_deployment(objective, rng=0, progress=progress)
     how = f"{objective.evaluator} hypercube model, {objective.options['capacity']}: {run.message}"
     return "optimum" if "proven" in run.message else "best found", cast("IntArray", run.x), how
 
 
 def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
-    """Return by how much the ``other`` deployment lowers the metric: in minutes, or as a share of late calls."""
+    """Return the metric of ``today`` minus that of ``other``: min of mean response, or a share of late responses."""
     value = metric_function(city, metric)
     return float(value(today) - value(other))
 
 
-def refine(model: Model, pair: tuple[Sites, Sites]) -> Model:
-    """Return the model with cells so narrow that the gain of the second deployment over the first no longer changes.
+def narrow_cells(model: Model, pair: tuple[Sites, Sites]) -> Model:
+    """Halve the width of cells until the gain of the second deployment over the first no longer depends on it.
 
-    Cells are halved as long as the gain changes by more than 0.1 % of the first deployment's value and 10 % of itself,
-    there are at most 2,000 cells, and no cell shows a single caller. A model whose cells were given, or that has areas
-    or a table of travel times, is returned as it is.
+    It depends if it changes by more than 0.1 % of the first deployment's value and 10 % of itself. Cells stay so wide
+    that there are at most 2,000, and none shows a single caller. A model whose cells are set, or that has areas or a
+    table of travel times, is returned as it is.
     """
     s = model.settings
     if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
@@ -210,13 +188,13 @@ def refine(model: Model, pair: tuple[Sites, Sites]) -> Model:
         if narrower.city.n_atoms > MOST_ATOMS:
             return model
         value, after = gain(narrower)
-        if abs(after - before) <= max(SETTLED_CHANGE[0] * value, SETTLED_CHANGE[1] * abs(after)):
+        if abs(after - before) <= max(NEGLIGIBLE_CHANGE[0] * value, NEGLIGIBLE_CHANGE[1] * abs(after)):
             return model
         model, before = narrower, after
 
 
 def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
-    """Evaluate a deployment by the evaluator for ``largest`` units, the largest fleet that it is compared with."""
+    """Evaluate a deployment by the evaluator for ``largest`` units, by default its own number of units."""
     evaluator = evaluator_of(model, max(largest or 0, len(sites)))
     return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
 
@@ -229,20 +207,13 @@ def evaluator_of(model: Model, largest: int) -> str:
     return check_evaluator(given, largest)
 
 
-# -- comparison and plan --------------------------------------------------------------------------------------------
-
-
 def compare_deployments(
-    model: Model,
-    deployments: Mapping[str, Sites],
-    *,
-    load: float = 1.0,
-    progress: Progress = False,
+    model: Model, deployments: Mapping[str, Sites], *, load: float = 1.0, progress: Progress = False
 ) -> Comparison:
     """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log.
 
-    All rates are multiplied by ``load``. Cells are those of `refine` for the first and the last deployment. Raise if
-    the times are not calibrated.
+    All call rates are multiplied by ``load``. Cells are as narrow as `narrow_cells` makes them for the first and the
+    last deployment. Raise if the times are not calibrated.
     """
     if model.fit is None:
         raise InputError(
@@ -250,11 +221,11 @@ def compare_deployments(
             "without `speed_kmh`."
         )
     s, sites = model.settings, list(deployments.values())
-    model = refine(model, (sites[0], sites[-1]))
+    model = narrow_cells(model, (sites[0], sites[-1]))
     known = drawn_cities(cast("Fit", model.fit), **model.count_options, **model.making)
     known = replace(known, estimate=known.estimate.scaled(load))
     how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "progress": progress}
-    return compare(known, deployments, draws=DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
+    return compare(known, deployments, draws=N_DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
 
 
 def plan_day(
@@ -274,27 +245,19 @@ def plan_day(
     its log (`judge_plan`), unless there are too many units for that or ``load`` is not 1.
     """
     if rates is None:
-        raise InputError(
-            "a plan of the day needs calls at all hours of the day. Leave out `hours`, or use a longer log."
-        )
+        raise InputError("a plan of the day needs calls at all hours. Leave out `hours`, or use a longer log.")
     names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
     cities = {h: city.replace(arrival_rates=load * rates[h], name=name) for h, name in enumerate(names)}
     how: dict[str, Any] = {"metric": settings.metric, "capacity": settings.capacity, "rng": 0, "progress": progress}
     plan = hourly_plan(cities, space, moves, settings.evaluator, **how)
     if model is None or load != 1 or not plan.moves.any():
         return plan
-    parts = _judging_weeks(model, space.units, searched=bool(np.isnan(plan.lower_bound)))
-    return judge_plan(plan, parts, rng=0, progress=progress) if parts else plan
-
-
-def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
-    """Return the weeks of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
-    if searched and units >= MANY_UNITS:
-        return []
-    most = FEW_PARTS if searched else 8
+    searched = bool(np.isnan(plan.lower_bound))
+    if searched and space.units >= MANY_UNITS:
+        return plan
+    counting: dict[str, Any] = {"weekdays": model.settings.weekdays, **model.count_options}
     try:
-        return held_out_weeks(
-            model.calls, model.stations, most=most, weekdays=model.settings.weekdays, **model.count_options
-        )
+        parts = held_out_weeks(model.calls, model.stations, most=FEW_PARTS if searched else 8, **counting)
     except InputError:  # the log is too short
-        return []
+        return plan
+    return judge_plan(plan, parts, rng=0, progress=progress)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import pandas as pd
 
 from .._running.loop import bar
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, IntArray, Progress, Sites
 from ..evaluators.by_name import evaluate
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN, Evaluation
 from ..evaluators.median import p_median
+from ..evaluators.metrics import Metric
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import best_deployment, enumeration_limit, local_search
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..errors._types import ArrayLike, IntArray, Progress, Sites
-    from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-    from ..optimizers.result import Run
+from ..optimizers.deployments.swaps import affordable, best_deployment, local_search
+from ..optimizers.result import Run
 
 
 def sweep(
@@ -54,11 +51,8 @@ def sweep(
         says how the optimum was found. If the metric is mean response, ``lower_bound`` is the p-median bound (min), a
         lower bound for any deployment (Theorem 2 of "Optimizing Server Locations in Spatial Queues").
 
-    Notes
-    -----
-    The deployments of a city are enumerated if their number times the number of cities is small enough for
-    `best_deployment`. Otherwise each city is searched from the same random starts, and from the optimum of the city
-    before. The random seed is fixed, so that a sweep is repeatable.
+        Deployments are enumerated if all those of all cities take little time, else each city is searched from the
+        same random starts and from the optimum of the city before. The random seed is fixed.
 
     Examples
     --------
@@ -68,8 +62,6 @@ def sweep(
     >>> table.shape[0]
     2
     """
-    import pandas as pd
-
     if not isinstance(cities, Mapping) or not cities:
         raise InputError(f"`cities` must map labels to at least one City; got {_validate.quote(cities)}.")
     rows, before = [], None
@@ -80,7 +72,7 @@ def sweep(
             if space.count * len(cities) <= enumeration_limit(objective):
                 run = best_deployment(objective, rng=0)
             else:
-                run = search_again(objective, before, rng=0)
+                run = search_from(objective, before, rng=0)
             before = cast("IntArray", run.x)
             median = p_median(city, space)
             row: dict[str, Any] = {"optimum": run.fun, "p_median": objective(median.sites)}
@@ -92,8 +84,8 @@ def sweep(
     return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
 
 
-def search_again(objective: Objective, before: IntArray | None, **options: Any) -> Run:
-    """Search from the usual starts and from ``before``, the optimum of a similar problem; return the better."""
+def search_from(objective: Objective, before: IntArray | None, **options: Any) -> Run:
+    """Return the better result of a `local_search` and, if ``before`` is allowed, a local search from there."""
     run = local_search(objective, **options)
     if before is not None and before in objective.space:
         run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
@@ -101,7 +93,7 @@ def search_again(objective: Objective, before: IntArray | None, **options: Any) 
 
 
 def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **options: Any) -> pd.DataFrame:
-    """Run `sweep` over offered loads per unit, λ / (p μ), to which the city's call rates are scaled.
+    """Run `sweep` over offered loads per unit, λ / (p μ), by scaling the call rates of the city.
 
     The default evaluator, approximate, is that of Table 1 of "Optimizing Server Locations in Spatial Queues".
 
@@ -113,7 +105,7 @@ def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **opt
     2
     """
     fleet = DeploymentSpace.of(city, units).units
-    cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
+    cities = {load: city.with_offered_load(load, fleet) for load in _positive_numbers(loads, "loads")}
     return sweep(cities, units, **{"evaluator": "approximate"} | options).rename_axis("offered_load")
 
 
@@ -131,11 +123,11 @@ def service_rate_sweep(city: City, units: int | DeploymentSpace, rates: ArrayLik
     2
     """
     check_city(city)
-    cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
+    cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive_numbers(rates, "rates")}
     return sweep(cities, units, **{"evaluator": "approximate"} | options).rename_axis("service_rate_per_day")
 
 
-def _positive(values: ArrayLike, name: str) -> list[float]:
+def _positive_numbers(values: ArrayLike, name: str) -> list[float]:
     """Return numbers as a list; raise unless all are above 0."""
     return _validate.real_array(values, name, (None,), low=0, strictly=True).tolist()
 
@@ -161,18 +153,16 @@ def evaluate_table(
     >>> table.iloc[:, 0].round(2).to_dict()
     {'west': 5.85, 'east': 3.52}
     """
-    import pandas as pd
-
     found = {name: evaluate(city, sites, evaluator, **options) for name, sites in deployments.items()}
     return pd.DataFrame({name: evaluation.summary(threshold) for name, evaluation in found.items()}).T
 
 
-def scenario(
+def scenario_row(
     city: City, name: str, evaluation: Evaluation, metric: str, threshold: float, baseline: Evaluation | None = None
 ) -> dict[str, Any]:
-    """Return a row of the table of scenarios, by column: the performance of a deployment, and its gain over a baseline.
+    """Return a row of the table of scenarios: the performance of a deployment and its gain over a baseline, by column.
 
-    ``metric`` is the name of the objective. Responses of ``threshold`` minutes or more are late.
+    ``metric`` is the name of what is minimised. Responses of ``threshold`` minutes or more are late.
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)

@@ -34,10 +34,22 @@ def voila(tmp_path_factory):
     """Address of a dashboard that Voila serves as `emsopt dashboard` does, but to everyone."""
     from test_notebook_pages import ROOT, served
 
-    from emsopt.commands.dashboard import CULLING
+    from emsopt.commands.dashboard import CULLING_OPTIONS
 
     folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
     shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)
-    arguments = ["voila", str(folder / "dashboard.ipynb"), *CULLING, "--Voila.ip=127.0.0.1"]
+    arguments = ["voila", str(folder / "dashboard.ipynb"), *CULLING_OPTIONS, "--Voila.ip=127.0.0.1"]
     with served(arguments, home, "/voila/static/voila.js") as address:
         yield address
+
+
+@pytest.fixture
+def dashboard(browser, voila):
+    """A page with the dashboard, whose figures are there and whose kernel answers."""
+    from test_dashboard_page import drawn
+    from test_notebook_pages import watched
+
+    with watched(browser, voila) as page:
+        page.goto(voila)
+        drawn(page)
+        yield page

@@ -63,26 +63,20 @@ def check_widths(page, what):
     page.set_viewport_size({"width": 1400, "height": 900})
 
 
-def unfold(page):
+def test_nothing_overlaps_and_all_is_on_one_screen(dashboard):
+    page = dashboard
+    until(page, lambda: maps(page), "a map", 60)
+    check_widths(page, "first")
+    for tab in TABS:
+        page.get_by_role("button", name=tab, exact=True).click()
+        page.wait_for_timeout(700)
+        check_widths(page, tab)
+    page.get_by_label("City", exact=True).select_option("Your own files")
     folded = page.locator(".emsopt-head:not(.mod-active):visible")
+    folded.first.wait_for()
     while folded.count():
         folded.first.click()
-
-
-def test_nothing_overlaps_and_all_is_on_one_screen(browser, voila):
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        drawn(page)
-        until(page, lambda: maps(page), "a map", 60)
-        check_widths(page, "first")
-        for tab in TABS:
-            page.get_by_role("button", name=tab, exact=True).click()
-            page.wait_for_timeout(700)
-            check_widths(page, tab)
-        page.get_by_label("City", exact=True).select_option("Your own files")
-        page.locator(".emsopt-head:visible").first.wait_for()
-        unfold(page)
-        check_widths(page, "unfolded")
+    check_widths(page, "unfolded")
 
 
 def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):
@@ -135,34 +129,31 @@ def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):
         assert page.locator(".emsopt-results table").inner_text() == figures
 
 
-def test_everything_works_by_keyboard(browser, voila):
+FOCUSED = """() => { const e = document.activeElement;
+  return (e.getAttribute("aria-label") || e.title || e.textContent || e.labels?.[0]?.textContent || "").trim()
+    + (getComputedStyle(e).outlineStyle === "none" && !e.matches("select, input") ? " (unseen)" : ""); }"""
+
+
+def test_everything_works_by_keyboard(dashboard):
     """Tab reaches all controls that are shown, and Enter, Space and arrows work them; the focus can be seen."""
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        drawn(page)
-        until(page, lambda: maps(page), "a map", 60)
-        page.locator("body").click(position={"x": 2, "y": 2})
-        reached = []
-        for _ in range(90):
-            page.keyboard.press("Tab")
-            reached.append(
-                page.evaluate("""() => { const e = document.activeElement;
-                return (e.getAttribute("aria-label") || e.title || e.textContent || e.labels?.[0]?.textContent || "").trim()
-                  + (getComputedStyle(e).outlineStyle === "none" && !e.matches("select, input") ? " (unseen)" : ""); }""")
-            )
-            if reached[-1].startswith("Data and trust"):
-                break
-        told = " | ".join(reached)
-        for control in ("Open", "Make a file", "Show or hide: Fleet", "Fleet (units)", "Several units", "Load", "Late from",
-                        "Show or hide: Sites", "Make the optimum yours", "Search with the exact model", "Districts"):  # fmt: skip
-            assert control in told, (control, told)
-        page.locator(".emsopt-head", has_text="Model").focus()
-        page.keyboard.press("Enter")
-        until(page, lambda: page.get_by_label("Figures by").is_visible(), "the group unfolds")
-        page.get_by_role("button", name="Utilisation").focus()
-        page.keyboard.press("Space")
-        until(page, lambda: any("How busy" in text for text in panel_texts(page)), "the tab turns")
-        before = panel_texts(page)
-        page.get_by_role("slider", name="Fleet (units)").focus()
-        page.keyboard.press("ArrowRight")
-        until(page, lambda: panel_texts(page) != before, "another fleet", 60)
+    page, told = dashboard, ""
+    until(page, lambda: maps(page), "a map", 60)
+    page.locator("body").click(position={"x": 2, "y": 2})
+    for _ in range(90):
+        page.keyboard.press("Tab")
+        told += " | " + page.evaluate(FOCUSED)
+        if " | Data and trust" in told:
+            break
+    for control in ("Open", "Make a file", "Show or hide: Fleet", "Fleet (units)", "Several units", "Load", "Late from",
+                    "Show or hide: Sites", "Make the optimum yours", "Search with the exact model", "Districts"):  # fmt: skip
+        assert control in told, (control, told)
+    page.locator(".emsopt-head", has_text="Model").focus()
+    page.keyboard.press("Enter")
+    until(page, lambda: page.get_by_label("Figures by").is_visible(), "the group unfolds")
+    page.get_by_role("button", name="Utilisation").focus()
+    page.keyboard.press("Space")
+    until(page, lambda: any("How busy" in text for text in panel_texts(page)), "the tab turns")
+    before = panel_texts(page)
+    page.get_by_role("slider", name="Fleet (units)").focus()
+    page.keyboard.press("ArrowRight")
+    until(page, lambda: panel_texts(page) != before, "another fleet", 60)

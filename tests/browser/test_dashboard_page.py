@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_notebook_pages import PATIENCE, maps, panel_texts, stations, until, watched
+from test_notebook_pages import PATIENCE, maps, panel_texts, stations, until
 
 import emsopt as eo
 
@@ -23,15 +23,12 @@ MB = 12  # more than servers accept in one message
 LEFT = 120  # seconds until the memory of those who left must be free
 
 
-def test_the_dashboard_answers(browser, voila):
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        page.get_by_label("City", exact=True).wait_for()
-        until(page, lambda: maps(page), "a map", PATIENCE / 1000)
-        frame = maps(page)[0]
-        check_sliders(page, frame)
-        check_clicks_on_the_map(page, frame)
-        check_table_and_files(page)
+def test_the_dashboard_answers(dashboard):
+    until(dashboard, lambda: maps(dashboard), "a map", PATIENCE / 1000)
+    frame = maps(dashboard)[0]
+    check_sliders(dashboard, frame)
+    check_clicks_on_the_map(dashboard, frame)
+    check_table_and_files(dashboard)
 
 
 def check_sliders(page, frame):
@@ -98,53 +95,43 @@ def drawn(page):
     page.wait_for_function("window.jupyterapp?.widgetManager?.kernel?.connectionStatus === 'connected'")
 
 
-def test_visitors_come_and_go(browser, voila):
+def test_visitors_come_and_go(browser, voila, dashboard):
     """Some close the page, some vanish; their kernels end, and that of a page that stays open and idle does not."""
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        drawn(page)
-        server = psutil.Process(kernels()[kernel_of(page)].ppid())
-        before, came = server.memory_info().rss, set()
-        while len(came) < VISITORS:
-            visitors = [browser.new_context().new_page() for _ in range(min(AT_ONCE, VISITORS - len(came)))]
-            for visitor in visitors:
-                visitor.set_default_timeout(PATIENCE)
-                visitor.goto(voila, wait_until="commit")
-            for visitor in visitors:
-                drawn(visitor)
-            ids = [kernel_of(visitor) for visitor in visitors]
-            came |= set(ids)
-            for k, visitor in enumerate(visitors):
-                if k % 2:
-                    visitor.close(run_before_unload=True)
-                else:
-                    visitor.context.close()
-            until(page, lambda closed=set(ids[1::2]): not closed & set(kernels()), "kernels of closed pages gone")
-        until(page, lambda: not came & set(kernels()), "the kernels of all who left gone", LEFT)
-        assert server.memory_info().rss < before + 2**20 * (50 + 2 * VISITORS)
-        said = panel_texts(page)
-        page.locator(".widget-slider", has_text="Load").locator(".noUi-handle").focus()
-        page.keyboard.press("ArrowRight")
-        until(page, lambda: panel_texts(page) != said, "figures on the page that stayed", 60)
-        assert page.get_by_role("alert").text_content() == ""
+    page = dashboard
+    server = psutil.Process(kernels()[kernel_of(page)].ppid())
+    before, came = server.memory_info().rss, set()
+    while len(came) < VISITORS:
+        visitors = [browser.new_context().new_page() for _ in range(min(AT_ONCE, VISITORS - len(came)))]
+        for visitor in visitors:
+            visitor.set_default_timeout(PATIENCE)
+            visitor.goto(voila, wait_until="commit")
+        for visitor in visitors:
+            drawn(visitor)
+        ids = [kernel_of(visitor) for visitor in visitors]
+        came |= set(ids)
+        for k, visitor in enumerate(visitors):
+            visitor.close(run_before_unload=True) if k % 2 else visitor.context.close()
+        until(page, lambda closed=set(ids[1::2]): not closed & set(kernels()), "kernels of closed pages gone")
+    until(page, lambda: not came & set(kernels()), "the kernels of all who left gone", LEFT)
+    assert server.memory_info().rss < before + 2**20 * (50 + 2 * VISITORS)
+    said = panel_texts(page)
+    page.locator(".widget-slider", has_text="Load").locator(".noUi-handle").focus()
+    page.keyboard.press("ArrowRight")
+    until(page, lambda: panel_texts(page) != said, "figures on the page that stayed", 60)
+    assert page.get_by_role("alert").text_content() == ""
 
 
 @pytest.mark.parametrize("end", ["killed", "ended by the server"])
-def test_a_kernel_that_is_gone_is_said(browser, voila, end):
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        drawn(page)
-        notice = page.get_by_role("alert").filter(has_text="Reload the page to start anew.")
-        assert notice.count() == 0
-        if end == "killed":
-            kernels()[kernel_of(page)].kill()
-        else:
-            page.evaluate(
-                """id => fetch("/api/kernels/" + id, {method: "DELETE",
-                headers: {"X-XSRFToken": /_xsrf=([^;]*)/.exec(document.cookie)[1]}})""",
-                kernel_of(page),
-            )
-        until(page, lambda: notice.count() == 1, "that the kernel is gone", 60)
+def test_a_kernel_that_is_gone_is_said(dashboard, end):
+    page = dashboard
+    notice = page.get_by_role("alert").filter(has_text="Reload the page to start anew.")
+    assert notice.count() == 0
+    if end == "killed":
+        kernels()[kernel_of(page)].kill()
+    else:
+        ask = 'headers: {"X-XSRFToken": /_xsrf=([^;]*)/.exec(document.cookie)[1]}'
+        page.evaluate(f'id => fetch("/api/kernels/" + id, {{method: "DELETE", {ask}}})', kernel_of(page))
+    until(page, lambda: notice.count() == 1, "that the kernel is gone", 60)
 
 
 def check_table_and_files(page):
@@ -186,32 +173,28 @@ def read_files(page, paths):
     button = page.get_by_role("button", name="Choose files")
     until(page, lambda: f"({len(paths)})" in button.text_content(), "all files", 120)
     page.get_by_role("button", name="Read files").click()
-    read = page.get_by_role("status").filter(
-        has_text=re.compile(r"Read Your city.*calls\.csv \(.* KB\), stations\.csv")
-    )
+    said = re.compile(r"Read Your city.*calls\.csv \(.* KB\), stations\.csv")
+    read = page.get_by_role("status").filter(has_text=said)
     until(page, lambda: read.count() == 1, "the city that was uploaded", 180)
     until(page, lambda: "(0)" in button.text_content(), "the files let go")
 
 
-def test_files_that_are_too_large_replace_those_before(browser, voila, tmp_path):
+def test_files_that_are_too_large_replace_those_before(dashboard, tmp_path):
     """They are refused in the page; reading then neither takes the files before nor hides why."""
-    paths, too_large = large_files(tmp_path), tmp_path / "large_calls.csv"
+    page, paths, too_large = dashboard, large_files(tmp_path), tmp_path / "large_calls.csv"
     with too_large.open("wb") as file:
         file.truncate(201 * 2**20)
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        drawn(page)
-        city = page.get_by_label("City", exact=True)
-        city.select_option("Your own files")
-        over = page.get_by_role("status").filter(has_text="Files may have at most 200 MB together; got 201.0 MB")
-        for _ in range(2):  # a new choice is taken after a refusal, too
-            read_files(page, paths)
-            choose_files(page, [too_large, paths[1]])
-            until(page, lambda: over.count() == 1, "that a file is too large")
-            page.get_by_role("button", name="Read files").click()
-            page.wait_for_timeout(500)
-            assert over.count() == 1
-        city.select_option("Random grid city")
-        until(page, lambda: over.count() == 0, "nothing about files beside another city")
-        until(page, lambda: any("grid" in text for text in panel_texts(page)), "another city", 60)
-        until(page, lambda: len(maps(page)) == 1, "its map", 60)
+    city = page.get_by_label("City", exact=True)
+    city.select_option("Your own files")
+    over = page.get_by_role("status").filter(has_text="Files may have at most 200 MB together; got 201.0 MB")
+    for _ in range(2):  # a new choice is taken after a refusal, too
+        read_files(page, paths)
+        choose_files(page, [too_large, paths[1]])
+        until(page, lambda: over.count() == 1, "that a file is too large")
+        page.get_by_role("button", name="Read files").click()
+        page.wait_for_timeout(500)
+        assert over.count() == 1
+    city.select_option("Random grid city")
+    until(page, lambda: over.count() == 0, "nothing about files beside another city")
+    until(page, lambda: any("grid" in text for text in panel_texts(page)), "another city", 60)
+    until(page, lambda: len(maps(page)) == 1, "its map", 60)

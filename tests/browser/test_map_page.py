@@ -128,12 +128,8 @@ def test_north_is_up_and_the_scale_bar_is_true(page, tmp_path):
 def test_layers_switch_on_and_off(page, tmp_path):
     city = degrees()
     open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
-    for name, drawn in {
-        "Shading": ATOMS,
-        "Who answers": LINES,
-        "Stations with units": f".leaflet-marker-pane {STATIONS}",
-        "Vacant sites": ".leaflet-marker-pane .vacant",
-    }.items():
+    layers = {"Shading": ATOMS, "Who answers": LINES, "Vacant sites": ".leaflet-marker-pane .vacant"}
+    for name, drawn in (layers | {"Stations with units": f".leaflet-marker-pane {STATIONS}"}).items():
         before = page.locator(drawn).count()
         assert before > 0, name
         layer(page, name).uncheck()
@@ -161,7 +157,7 @@ def test_the_switch_shows_the_other_deployment_and_their_difference(page, tmp_pa
     assert "minus" in page.locator(".legend").inner_text()
 
 
-def test_a_click_tells_about_an_atom_and_the_keyboard_about_a_station(page, tmp_path):
+def test_a_click_tells_about_an_atom_the_keyboard_about_a_station_and_the_table_about_both(page, tmp_path):
     city = degrees()
     shown = evaluation(city, [0, 1, 2, 3])
     open_map(page, deployment_map(city, shown), tmp_path)
@@ -180,18 +176,13 @@ def test_a_click_tells_about_an_atom_and_the_keyboard_about_a_station(page, tmp_
     assert "20.0%" in text
     label = page.locator(".leaflet-marker-icon", has_text="2").get_attribute("aria-label")
     assert label.startswith("Depot: 2 units, 20% busy")
-
-
-def test_the_table_says_the_same_in_words(page, tmp_path):
-    city = degrees()
-    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
     page.locator(".foot summary").press("Enter")
     page.wait_for_selector(".tables table")  # filled when the browser says that the details are open
     atoms = page.locator(".tables table").nth(1)
     assert atoms.locator("tbody tr").count() == city.n_atoms
     atoms.get_by_role("button", name="atom 20").press("Enter")
     assert not page.locator(".tables").is_visible()
-    assert "atom 20" in page.locator(".leaflet-popup-content").inner_text()
+    assert "atom 20" in page.locator(".leaflet-popup-content").last.inner_text()
 
 
 def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
@@ -235,11 +226,9 @@ def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, 
     """The map takes the focus as the mouse goes down; a page that then scrolled would move the station away."""
     city = make_city()
     frame = deployment_map(city, evaluation(city, [0, 2, 3]), height=600)._repr_html_()
-    file = tmp_path / "page.html"
-    file.write_text(
-        f"<!doctype html><div style='height: 250px'></div>{frame}<div style='height: 900px'></div>", "utf-8"
-    )
-    page.goto(file.as_uri())
+    above, below = (f"<div style='height: {height}px'></div>" for height in (250, 900))
+    (tmp_path / "page.html").write_text(f"<!doctype html>{above}{frame}{below}", "utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
     inner = page.frame_locator("iframe")
     station = inner.locator(".leaflet-marker-icon:has(.station:not(.vacant))").first
     station.wait_for()

@@ -102,12 +102,8 @@ def watched(browser, address, known="\n", asked=()):
     page.set_default_timeout(PATIENCE)
     page.on("pageerror", lambda error: known in str(error) or trouble.append(f"error: {error}"))
     page.on("requestfailed", lambda r: r.url.startswith(asked) or trouble.append(f"failed: {r.url}"))
-    page.on(
-        "request",
-        lambda r: (
-            r.url.startswith((address, "data:", "about:", "blob:", *asked)) or trouble.append(f"request: {r.url}")
-        ),
-    )
+    own = (address, "data:", "about:", "blob:", *asked)
+    page.on("request", lambda r: r.url.startswith(own) or trouble.append(f"request: {r.url}"))
     try:
         yield page
     finally:

@@ -34,11 +34,9 @@ def test_no_page_names_a_script_or_style_of_another_host():
 
 def test_links_between_pages_lead_somewhere():
     anchors = {path: set(re.findall(r"\bid=\"([^\"]+)\"", path.read_text("utf-8"))) for path in PAGES}
-    dead = []
+    link, dead = re.compile(r"<a [^>]*href=[\"']([^\"'#:?]*)(#([^\"']+))?[\"']"), []
     for path in PAGES:
-        for target, _, anchor in re.findall(
-            r"<a [^>]*href=[\"']([^\"'#:?]*)(#([^\"']+))?[\"']", path.read_text("utf-8")
-        ):
+        for target, _, anchor in link.findall(path.read_text("utf-8")):
             file = (path.parent / target).resolve() if target else path
             if not file.is_file() or (anchor and file in anchors and anchor not in anchors[file]):
                 dead.append((path.relative_to(SITE).as_posix(), target, anchor))

@@ -1,17 +1,16 @@
 """The command: on St. Paul, on a city of one's own, and with input that cannot be right."""
 
+import re
+
 import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt.__main__ import main
-from emsopt.commands import _shared
 from emsopt.optimizers.deployments import swaps
 
 
-def test_st_paul(tmp_path, capsys):
-    assert main(["--out", str(tmp_path / "out")]) == 0
-    text = capsys.readouterr().out
+def test_st_paul(tmp_path, emsopt):
+    text = emsopt("--out", tmp_path / "out")
     assert "proxy" in text  # the demand is one, and the reader has to know
     assert "proven by enumeration" in text
     assert "(paper)" in text
@@ -24,23 +23,15 @@ def test_st_paul(tmp_path, capsys):
     assert (table["optimum"] - papers["optimum_min"]).abs().max() < 0.10
 
 
-def job(folder, town, *options):
-    """Run the main job on a saved city; return its status."""
-    town.save(folder / "town")
-    return main(["--city", str(folder / "town"), "--out", str(folder / "o"), *options])
-
-
-def test_a_city_of_ones_own(tmp_path, capsys, monkeypatch):
+def test_a_city_of_ones_own(tmp_path, emsopt, monkeypatch):
     for evaluator in ("approximate", "exact"):
         monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
     town = eo.datasets.grid_city(n_sites=9, units=3, load=0.5, rng=1)
-    assert job(tmp_path, town, "--units", "3", "--threshold", "6") == 0
-    text = capsys.readouterr().out
-    assert "Best found" in text  # too many deployments to enumerate
-    assert "no single move improves it" in text
-    assert "optimum" not in text
-    assert "late_over_6_min" in text
-    assert "(paper)" not in text
+    given = ["--city", town.save(tmp_path / "town"), "--out", tmp_path / "o"]
+    text = emsopt(*given, "--units", "3", "--threshold", "6")
+    for said in ("Best found", "no single move improves it", "late_over_6_min"):  # too many to enumerate
+        assert said in text
+    assert not re.search(r"optimum|\(paper\)", text)
     assert (tmp_path / "o" / "deployments.html").stat().st_size > 10_000
 
 
@@ -52,10 +43,10 @@ def test_a_city_of_ones_own(tmp_path, capsys, monkeypatch):
         ({}, "8", "The p-median is left out: 2 of the units do not improve it"),
     ],
 )
-def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, capsys):
+def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, emsopt):
     town = eo.datasets.grid_city(n_sites=6, units=3, rng=1).replace(**changes)
-    assert job(tmp_path, town, "--units", units, "--colocate") == 0
-    assert said in capsys.readouterr().out
+    given = ["--city", town.save(tmp_path / "town"), "--out", tmp_path / "o"]
+    assert said in emsopt(*given, "--units", units, "--colocate")
     written = {path.name for path in (tmp_path / "o").iterdir()}
     assert written == ({"by_load.csv"} if "atom_locations" in changes else
                        {"by_load.csv", "deployments.html", "deployments.png"})  # fmt: skip
@@ -71,30 +62,27 @@ def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, capsys
         (["--threshold", "-3"], "threshold"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
-    assert main([*arguments, "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("emsopt: ")
+def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, emsopt):
+    text = emsopt(*arguments, "--out", tmp_path / "out", status=2)
+    (error,) = (line for line in text.splitlines() if line.startswith("emsopt: "))
     assert words in error
-    assert sum(line.startswith("emsopt: ") for line in error.splitlines()) == 1
     assert "--queue" in arguments or not (tmp_path / "out").exists()  # all else is found out before the work
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, capsys):
+def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, emsopt):
     town = eo.datasets.grid_city(n_sites=6, units=3, rng=1).replace(service_times=[10, 20, 40, 80, 20, 30])
-    assert job(tmp_path, town, "--units", "3", "--evaluator", "approximate") == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    given = ["--city", town.save(tmp_path / "town"), "--out", tmp_path / "o"]
+    text = emsopt(*given, "--units", "3", "--evaluator", "approximate")
+    lines = [line for line in text.splitlines() if "warning: " in line]
     assert lines
     assert all(line.startswith("emsopt: warning: ") for line in lines)
     assert not any(".py" in line or "AccuracyWarning" in line for line in lines)
 
 
 @pytest.mark.parametrize("flags", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
-def test_the_papers_figures_stand_only_beside_the_papers_question(flags, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])
-    assert main([*flags, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
+def test_the_papers_figures_stand_only_beside_the_papers_question(flags, tmp_path, emsopt, no_figure):
+    text = emsopt(*flags, "--evaluator", "approximate", "--out", tmp_path)
     assert "(paper)" not in text
     assert ("hypercube, queue" in text) == ("mean_wait_min" in text) == ("--queue" in flags)
     assert ("offered load 0.300" in text) == ("--load" in flags)

@@ -14,8 +14,7 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import parse_hours, parse_weekdays
-from emsopt.commands import _shared
-from emsopt.planning.advice import with_gap
+from emsopt.planning.advice import value_with_gap
 from emsopt.planning.day_plan import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
@@ -37,12 +36,6 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
     calls.to_csv(folder / "secret_calls.csv", index=False)
     stations.to_csv(folder / "stations.csv", index=False)
     return str(folder / "secret_calls.csv"), str(folder / "stations.csv"), calls
-
-
-@pytest.fixture
-def no_figure(monkeypatch):
-    """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])
 
 
 def files_in(folder):
@@ -78,7 +71,7 @@ def test_the_command_says_what_the_package_says(done):
     plan = hourly_plan(demand.cities_by_hour(speed_kmh=40), 2, 1)
     assert pd.read_csv(out / "plan.csv")["value"].tolist() == pytest.approx(plan.values.tolist())
     assert f"{plan.value:.4g}" in text
-    assert f"{with_gap(plan.fixed_value, plan)} without moves" in text
+    assert f"{value_with_gap(plan.fixed_value, plan)} without moves" in text
     weeks = eo.calls.held_out_weeks(folder / "secret_calls.csv", folder / "stations.csv", cell_km=1)
     assert eo.planning.judge_plan(plan, weeks).verdict in text
     assert len(pd.read_csv(out / "plan_moves.csv")) == plan.moves.sum()
@@ -87,24 +80,19 @@ def test_the_command_says_what_the_package_says(done):
     assert pd.read_csv(out / "profile.csv")["calls"].sum() == 1500
 
 
-def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):
+def test_areas_a_matrix_and_other_options(plain, tmp_path, emsopt, no_figure):
     pytest.importorskip("shapely")
-    calls, stations, _ = write_log(tmp_path)
     half = [[-30.1, 44.9], [-30.0, 44.9], [-30.0, 45.1], [-30.1, 45.1], [-30.1, 44.9]]
     other = [[x + 0.1, y] for x, y in half]
-    features = [
-        {"type": "Feature", "properties": {"ward": n}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
-        for n, ring in (("west", half), ("east", other))
-    ]
+    shapes = {"west": {"type": "Polygon", "coordinates": [half]}, "east": {"type": "Polygon", "coordinates": [other]}}
+    features = [{"type": "Feature", "properties": {"ward": n}, "geometry": shape} for n, shape in shapes.items()]
     (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     (tmp_path / "t.csv").write_text("station,west,east\nB,5,3\nA,3,5\nC,4,4\nD,9,1\n")
-    arguments = ["--areas", str(tmp_path / "wards.geojson"), "--area-name", "ward", "--units", "2"]
-    arguments += ["--travel-times", str(tmp_path / "t.csv"), "--service", "30", "--hours", "7-19"]
+    arguments = ["--areas", tmp_path / "wards.geojson", "--area-name", "ward", "--units", "2"]
+    arguments += ["--travel-times", tmp_path / "t.csv", "--service", "30", "--hours", "7-19"]
     arguments += ["--weekdays", "Mon-Fri", "--drop-repeats", "--skip-empty-days", "--queue", "--name", "Wards"]
     arguments += ["--pinned", "A", "--closed", "D", "--metric", "late", "--threshold", "6"]
-    assert main(["city", calls, stations, *arguments, "--out", str(tmp_path / "out")]) == 0
-    text = capsys.readouterr().out
-    assert "6 min or more" in text
+    assert "6 min or more" in emsopt("city", *plain, *arguments, "--out", tmp_path / "out")
     city = eo.City.load(tmp_path / "out" / "city")
     assert (city.travel_times.tolist(), city.mean_service_time) == ([[3, 5], [5, 3], [4, 4], [9, 1]], pytest.approx(30))
     table = pd.read_csv(tmp_path / "out" / "deployments.csv")
@@ -112,19 +100,15 @@ def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):
     assert (table.loc[table["site"] == "A", "deployment"].nunique()) == 2
 
 
-def test_units_drive_on_given_roads(tmp_path, no_figure):
-    calls, stations, _ = write_log(tmp_path)
+def test_units_drive_on_given_roads(plain, tmp_path, emsopt, no_figure):
     lon, lat = np.meshgrid(np.linspace(-30.06, -29.94, 13), np.linspace(44.95, 45.05, 11))
     nodes = pd.DataFrame({"id": np.arange(143), "lon": lon.ravel(), "lat": lat.ravel()})
     east, north = nodes["id"][(nodes["id"] + 1) % 13 > 0], nodes["id"][:-13]
-    arcs = pd.DataFrame(
-        {"from": [*east, *east + 1, *north, *north + 13], "to": [*east + 1, *east, *north + 13, *north]}
-    )
+    ends = {"from": [*east, *east + 1, *north, *north + 13], "to": [*east + 1, *east, *north + 13, *north]}
     (tmp_path / "town").mkdir()
     nodes.to_csv(tmp_path / "town" / "nodes.csv", index=False)
-    arcs.assign(speed_kmh=40).to_csv(tmp_path / "town" / "arcs.csv", index=False)
-    given = ["--units", "2", "--roads", str(tmp_path / "town"), "--out", str(tmp_path / "out")]
-    assert main(["city", calls, stations, *given]) == 0
+    pd.DataFrame(ends).assign(speed_kmh=40).to_csv(tmp_path / "town" / "arcs.csv", index=False)
+    emsopt("city", *plain, "--units", "2", "--roads", tmp_path / "town", "--out", tmp_path / "out")
     city = eo.City.load(tmp_path / "out" / "city")
     roads = eo.RoadNetwork.read(tmp_path / "town")
     np.testing.assert_allclose(city.travel_times, roads.travel_times(city.site_locations, city.atom_locations))
@@ -173,10 +157,9 @@ def test_malicious_names_stay_text_in_every_export(done):
     assert "\x1b" not in text
 
 
-def test_no_text_of_a_table_is_a_formula(tmp_path):
+def test_no_text_of_a_table_is_a_formula():
     table = pd.DataFrame({"=a": ["=1+1", "+1", "-x", "@SUM", "\tx", "safe", None], "b": [-1.5, 2, 3, 4, 5, 6, 7]})
-    (tmp_path / "t.csv").write_text(table_text(table))
-    rows = list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"), newline="")))
+    rows = list(csv.reader(io.StringIO(table_text(table), newline="")))
     assert rows[0] == ["'=a", "b"]
     assert ([row[0] for row in rows[1:]], rows[1][1]) == (["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""], "-1.5")
 
@@ -187,21 +170,20 @@ def plain(tmp_path_factory):
     return write_log(tmp_path_factory.mktemp("plain"), n=1500)[:2]
 
 
-def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, capsys, no_figure):
+def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, emsopt, no_figure):
     """Half of the calls with longitude and latitude swapped; and ten days missing, which may be skipped."""
     _, stations, frame = write_log(tmp_path)
-    quick = [stations, "--units", "2", "--speed", "40", "--cell", "3", "--out", str(tmp_path / "o")]
+    quick = [stations, "--units", "2", "--speed", "40", "--cell", "3", "--out", tmp_path / "o"]
     swapped = frame.rename(columns={"lon": "lat", "lat": "lon"})
     pd.concat([frame[::2], swapped[1::2]]).to_csv(tmp_path / "swapped.csv", index=False)
-    assert main(["city", str(tmp_path / "swapped.csv"), *quick]) == 2
-    assert "wrong in the data: swapped coordinates" in capsys.readouterr().err
+    said = emsopt("city", tmp_path / "swapped.csv", *quick, status=2)
+    assert "wrong in the data: swapped coordinates" in said
     assert not (tmp_path / "o").exists()
-    assert main(["city", str(tmp_path / "swapped.csv"), *quick, "--accept-findings"]) == 0
+    emsopt("city", tmp_path / "swapped.csv", *quick, "--accept-findings")
     days = frame["time"].astype(str).str[:10]
     frame[(days < "2025-01-20") | (days >= "2025-01-30")].to_csv(tmp_path / "gap.csv", index=False)
-    assert main(["city", str(tmp_path / "gap.csv"), *quick]) == 2
-    assert "gaps in time" in capsys.readouterr().err
-    assert main(["city", str(tmp_path / "gap.csv"), *quick, "--skip-empty-days"]) == 0
+    assert "gaps in time" in emsopt("city", tmp_path / "gap.csv", *quick, status=2)
+    emsopt("city", tmp_path / "gap.csv", *quick, "--skip-empty-days")
 
 
 @pytest.fixture(scope="module")
@@ -231,54 +213,46 @@ PLAIN = ["--practice", "--units", "3", "--speed", "40"]
         ([*PLAIN, "--pinned", "Harbor"], "Did you mean 'Harbour'"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, capsys):
+def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, emsopt):
     if arguments != ["--practice", "calls.csv"]:
         arguments = [part for a in arguments for part in (small if a == "--practice" else [a])]
-    assert main(["city", *arguments, "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
+    (error,) = emsopt("city", *arguments, "--out", tmp_path / "out", status=2).splitlines()
     assert error.startswith("emsopt: ")
     assert words in error
-    assert error.count("emsopt: ") == 1
 
 
 def test_hours_and_days():
-    assert [parse_hours(text, "hours") for text in ("7-10", "22-2")] == [[7, 8, 9], [22, 23, 0, 1]]
-    assert parse_hours("0-24", "hours") == list(range(24))
+    hours = {"7-10": [7, 8, 9], "22-2": [22, 23, 0, 1], "0-24": list(range(24))}
     days = {"Mon-Fri": [0, 1, 2, 3, 4], "sat, SUNDAY": [5, 6], "Fri-Mon": [0, 4, 5, 6]}
-    assert {text: parse_weekdays(text, "weekdays") for text in days} == days
+    assert ({text: parse_hours(text, "h") for text in hours}, {t: parse_weekdays(t, "d") for t in days}) == (
+        hours,
+        days,
+    )
 
 
-def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, capsys, monkeypatch):
+def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, emsopt, monkeypatch):
     """A log that is called like a table of results, in the folder for results; and a city that is read from there."""
     eo.datasets.write_templates(tmp_path)
     files = [tmp_path / "scenarios.csv", tmp_path / "deployments.csv"]
     for name, file in zip(("calls.csv", "stations.csv"), files, strict=True):
         (tmp_path / name).rename(file)
     before = [file.read_bytes() for file in files]
-    options = ["--units", "2", "--speed", "40", "--out", str(tmp_path)]
-    assert main(["city", *map(str, files), *options]) == 2
-    assert "`--out` must not be the folder of the input" in capsys.readouterr().err
+    said = emsopt("city", *files, "--units", "2", "--speed", "40", "--out", tmp_path, status=2)
+    assert "`--out` must not be the folder of the input" in said
     assert [file.read_bytes() for file in files] == before
-    eo.datasets.grid_city(4, 2, rng=0).save(tmp_path / "town")
-    assert main(["--city", str(tmp_path / "town"), "--units", "2", "--out", str(tmp_path / "town")]) == 2
+    town = eo.datasets.grid_city(4, 2, rng=0).save(tmp_path / "town")
+    emsopt("--city", town, "--units", "2", "--out", town, status=2)
     assert eo.City.load(tmp_path / "town").n_sites == 4
     (tmp_path / "out" / "city").mkdir(parents=True)
     (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
     monkeypatch.setattr("emsopt.planning.steps.search", lambda *_, **__: pytest.fail("it was searched"))
-    assert main(["city", "--practice", "--out", str(tmp_path / "out")]) == 2
-    assert "was left unchanged" in capsys.readouterr().err
+    assert "was left unchanged" in emsopt("city", "--practice", "--out", tmp_path / "out", status=2)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]
 
 
-def city_command(capsys, *arguments, status=0):
-    """Run ``emsopt city`` and return what it printed."""
-    assert main(["city", *map(str, arguments)]) == status
-    return "".join(capsys.readouterr())
-
-
-def test_practice_and_templates(tmp_path, capsys, no_figure):
+def test_practice_and_templates(tmp_path, emsopt, no_figure):
     """The practice log needs no further option, and is read as Python reads it."""
-    text = city_command(capsys, "--practice", "--evaluator", "approximate", "--out", tmp_path / "o")
+    text = emsopt("city", "--practice", "--evaluator", "approximate", "--out", tmp_path / "o")
     assert "Wrong in the data: no place, swapped coordinates" in text
     assert "repeated calls and empty days are left out, and other mistakes accepted" in text
     assert "The fleet has 5 units: the fewest that lose at most 1 % of the calls" in text
@@ -287,18 +261,18 @@ def test_practice_and_templates(tmp_path, capsys, no_figure):
     best = eo.evaluators.evaluate_all(demand.city(speed_kmh=40), 5, "approximate").best
     table = pd.read_csv(tmp_path / "o" / "scenarios.csv")
     assert table["mean_response_min"][0] == pytest.approx(best.mean_response)
-    city_command(capsys, "--templates", tmp_path / "t")
+    emsopt("city", "--templates", tmp_path / "t")
     assert files_in(tmp_path / "t") == {"calls.csv", "stations.csv"}
     files = [tmp_path / "t" / name for name in ("calls.csv", "stations.csv")]
-    city_command(capsys, *files, "--units", "1", "--speed", "40", "--out", tmp_path / "o2")
-    city_command(capsys, "--templates", tmp_path / "t", status=2)
+    emsopt("city", *files, "--units", "1", "--speed", "40", "--out", tmp_path / "o2")
+    emsopt("city", "--templates", tmp_path / "t", status=2)
 
 
-def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure):
+def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, emsopt, no_figure):
     """The same gain by names and by a file with counts, and as many units as today."""
     quick = [*plain, "--speed", "40", "--cell", "3", "--out", tmp_path / "o", "--today"]
     (tmp_path / "today.csv").write_text("station,units\nC,1\nD,1\n")
-    said = [city_command(capsys, *quick, *today) for today in (["C", "D"], [tmp_path / "today.csv"])]
+    said = [emsopt("city", *quick, *today) for today in (["C", "D"], [tmp_path / "today.csv"])]
     moves = [[line for line in text.splitlines() if line.startswith("Move ")] for text in said]
     city = eo.City.load(tmp_path / "o" / "city")
     best, now = eo.evaluators.evaluate_all(city, 2).best, eo.evaluators.exact_hypercube(city, [2, 3])
@@ -314,21 +288,21 @@ def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure
         (["E"], 2, "no site is named 'E'"),
         (plain[:1], 2, "must have a column 'station'"),
     ):
-        assert words in city_command(capsys, *quick, *today, status=status)
+        assert words in emsopt("city", *quick, *today, status=status)
 
 
-def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):
+def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, emsopt, no_figure):
     quick = [*plain, "--units", "2", "--speed", "40", "--cell", "3", "--out", tmp_path]
-    city_command(capsys, *quick, "--moves", "1")
+    emsopt("city", *quick, "--moves", "1")
     (tmp_path / "mine.txt").write_text("mine")
     assert "plan.csv" in files_in(tmp_path)
-    city_command(capsys, *quick, "--hours", "22-6", "--weekdays", "Sat,Sun")
+    emsopt("city", *quick, "--hours", "22-6", "--weekdays", "Sat,Sun")
     assert not {"plan.csv", "plan_moves.csv"} & files_in(tmp_path)
     assert "mine.txt" in files_in(tmp_path)
     assert "Only calls on Sat-Sun from 0 to 6 h and 22 to 24 h count." in eo.City.load(tmp_path / "city").notes
 
 
-def test_columns_are_named_by_options_and_messages_name_them(plain, tmp_path, capsys, no_figure):
+def test_columns_are_named_by_options_and_messages_name_them(plain, tmp_path, emsopt, no_figure):
     frame = pd.read_csv(plain[0]).rename(columns={"time": "zeit", "service_min": "q"})
     frame.to_csv(tmp_path / "calls.csv", index=False)
     quick = [tmp_path / "calls.csv", plain[1], "--units", "2", "--cell", "3", "--out", tmp_path / "o"]
@@ -337,22 +311,18 @@ def test_columns_are_named_by_options_and_messages_name_them(plain, tmp_path, ca
         (["zeit"], 2, "`--columns` must have the form ROLE=NAME"),
         (["time=zeit", "service_min=q"], 0, ""),
     ):
-        assert words in city_command(capsys, *quick, "--columns", *columns, status=status)
+        assert words in emsopt("city", *quick, "--columns", *columns, status=status)
     frame.drop(columns="zeit").to_csv(tmp_path / "calls.csv", index=False)
-    assert "--columns time=..." in city_command(capsys, *quick, status=2)
+    assert "--columns time=..." in emsopt("city", *quick, status=2)
 
 
-def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):
+def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, emsopt, no_figure):
     town = eo.datasets.grid_city(n_sites=8, units=3, rng=1, size=5)
-    town.save(tmp_path / "town")
-    arguments = ["--city", str(tmp_path / "town"), "--units", "3", "--out", str(tmp_path / "o")]
+    arguments = ["--city", town.save(tmp_path / "town"), "--units", "3", "--out", tmp_path / "o"]
     pinned, closed = town.site_names[1], town.site_names[:1] + town.site_names[5:6]
-    given = ["--pinned", pinned, "--closed", *closed, "--metric", "late", "--threshold", "5"]
-    assert main([*arguments, *given]) == 0
-    text = capsys.readouterr().out
+    text = emsopt(*arguments, "--pinned", pinned, "--closed", *closed, "--metric", "late", "--threshold", "5")
     space = eo.DeploymentSpace(town, 3, pinned=[1], closed=[0, 5])
     best = eo.evaluators.evaluate_all(town, space, metric=("late", 5.0)).best
     assert "site " + ", ".join(name.removeprefix("site ") for name in best.site_names) in text
     assert "Fraction of responses of 5 min or more against offered load" in text
-    assert main([*arguments, "--pinned", "sitte 2"]) == 2
-    assert "Did you mean 'site 2'" in capsys.readouterr().err
+    assert "Did you mean 'site 2'" in emsopt(*arguments, "--pinned", "sitte 2", status=2)

@@ -18,10 +18,7 @@ from emsopt.commands import _shared
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 
 
-@pytest.fixture(autouse=True)
-def no_figure(monkeypatch):
-    """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])
+pytestmark = pytest.mark.usefixtures("no_figure")
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +64,9 @@ def detailed(files, tmp_path_factory):
     return once(tmp_path_factory.mktemp("detailed"), files, "--details", "--hold-out", "0")
 
 
-def run(capsys, files, folder, *options, status=0):
-    assert main(["city", *files, "--cell", "3", "--out", str(folder), *map(str, options)]) == status
-    return "".join(capsys.readouterr())
-
-
-def details(capsys, files, folder, *options):
-    return run(capsys, files, folder, "--details", *options)
+@pytest.fixture
+def run(emsopt):
+    return lambda files, out, *given, **how: emsopt("city", *files, "--cell", "3", "--out", out, *given, **how)
 
 
 def test_the_last_third_of_the_days_is_held_out_and_the_model_uses_all(done, files):
@@ -90,19 +83,19 @@ def test_the_last_third_of_the_days_is_held_out_and_the_model_uses_all(done, fil
     assert table.loc["speed_kmh", "estimate"] == pytest.approx(everything.loc["speed_kmh", "estimate"])
 
 
-def test_the_days_held_out_can_be_chosen(files, detailed, tmp_path, capsys):
+def test_the_days_held_out_can_be_chosen(files, detailed, tmp_path, run):
     few = ["--units", "2", "--evaluator", "approximate"]
-    assert "No plan is proposed" in run(capsys, files, tmp_path, "--hold-out", "3", *few)
+    assert "No plan is proposed" in run(files, tmp_path, "--hold-out", "3", *few)
     assert "no days are held out" in detailed[1]
-    assert "the last 11 cannot be compared" in run(capsys, files, tmp_path, "--hold-out", "11", *few)
-    assert "from 0 to 11" in run(capsys, files, tmp_path, "--hold-out", "12", status=2)
-    assert "not calibrated from the log" in run(capsys, files, tmp_path, "--speed", "40", "--turnout", "1", *few)
+    assert "the last 11 cannot be compared" in run(files, tmp_path, "--hold-out", "11", *few)
+    assert "from 0 to 11" in run(files, tmp_path, "--hold-out", "12", status=2)
+    assert "not calibrated from the log" in run(files, tmp_path, "--speed", "40", "--turnout", "1", *few)
 
 
-def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_does(files, tmp_path, capsys):
+def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_does(files, tmp_path, run):
     uploads = pytest.importorskip("emsopt.panels._uploads", reason="needs the package ipywidgets")
     few = ["--reach", "2", "--accept-findings", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
-    run(capsys, files, tmp_path, *few)
+    run(files, tmp_path, *few)
     written = pd.read_csv(tmp_path / "calibration.csv", index_col="quantity")
     contents = [{"name": Path(file).name, "content": Path(file).read_bytes()} for file in files]
     page = uploads.city_from_uploads(contents, reach_km=2.0, cell_km=3.0).log.fit
@@ -110,18 +103,19 @@ def test_calls_out_of_reach_do_not_calibrate_and_the_page_fits_as_the_command_do
     assert len(page.calls) < len(uploads.city_from_uploads(contents, cell_km=3.0).log.calls)
 
 
-def test_a_stamp_that_is_not_recognised_is_suggested(files, frames, tmp_path, capsys):
+def test_a_stamp_that_is_not_recognised_is_suggested(files, frames, tmp_path, run):
     frames[0].rename(columns={"on_scene": "T_ARR at"}).to_csv(tmp_path / "calls.csv", index=False)
-    options = [(str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", "--units", "2", "--evaluator", "approximate"]
-    text = details(capsys, *options)
+    given = [(str(tmp_path / "calls.csv"), files[1]), tmp_path / "o", "--details"]
+    given += ["--units", "2", "--evaluator", "approximate"]
+    text = run(*given)
     assert "--columns on_scene='T_ARR at'" in text
     assert "it has no time of arrival on scene." in text
-    text = details(capsys, *options, "--columns", "on_scene=T_ARR at")
+    text = run(*given, "--columns", "on_scene=T_ARR at")
     assert "not taken" not in text
     assert "Times are calibrated from the log" in text
 
 
-def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsys, monkeypatch):
+def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, run, monkeypatch):
     (tmp_path / "plan.csv").write_text("of an earlier run")
 
     def interrupted(*_, **__):
@@ -129,7 +123,7 @@ def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsy
 
     monkeypatch.setattr("emsopt.planning.steps.plan_day", interrupted)
     few = ["--moves", "1", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
-    text = run(capsys, files, tmp_path, *few, status=130)
+    text = run(files, tmp_path, *few, status=130)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"city", "scenarios.csv", "deployments.csv", "report.html"} <= names
     assert "plan.csv" not in names
@@ -166,15 +160,15 @@ def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, fram
         ("Station 6", ["Unit"], 2, "must have columns 'unit' and 'station'"),
     ],
 )
-def test_homes_can_be_given(station, columns, status, said, files, frames, tmp_path, capsys):
+def test_homes_can_be_given(station, columns, status, said, files, frames, tmp_path, run):
     homes = pd.DataFrame({"Unit": frames[0]["unit"].dropna().unique()})
     homes["Station"] = homes["Unit"].map(lambda unit: station if unit == "CHIEF" else f"Station {unit[-1]}")
     homes[columns].to_csv(tmp_path / "homes.csv", index=False)
     few = ["--details", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
-    assert said in run(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=status)
+    assert said in run(files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=status)
 
 
-def test_swapped_files_and_unclear_columns_are_explained_in_options(files, capsys, tmp_path, frames):
+def test_swapped_files_and_unclear_columns_are_explained_in_options(files, run, tmp_path, frames):
     calls, stations = frames
     tables = {
         "a column 'time'.csv": calls.drop(columns="lat"),  # words of a name decide nothing
@@ -192,6 +186,6 @@ def test_swapped_files_and_unclear_columns_are_explained_in_options(files, capsy
         ((files[0], unclear), "--station-columns lon=... lat=..."),
         ((when, files[1]), "--columns time='Wann genau'"),
     ):
-        text = run(capsys, given, tmp_path / "o", status=2)
+        text = run(given, tmp_path / "o", status=2)
         assert said in text
         assert "columns={" not in text

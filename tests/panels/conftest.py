@@ -1,12 +1,17 @@
 """Panels draw their pictures only for tests that look at them: most of a test's time would go there."""
 
+from importlib.util import find_spec
+
 import pytest
+
+collect_ignore_glob = [] if find_spec("ipywidgets") else ["test_*.py"]
 
 
 @pytest.fixture(scope="package", autouse=True)
 def undrawn():
     """Pictures without content, and the function that draws them."""
-    widgets = pytest.importorskip("emsopt.panels._widgets", reason="needs the package ipywidgets")
+    from emsopt.panels import _widgets as widgets
+
     draw = widgets.png
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(widgets, "png", lambda *_, **__: b"")

@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refused
-
-import emsopt as eo
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
+from refusals import refused
 from test_dashboard import links, upload
 
+import emsopt as eo
+from emsopt import panels
 from emsopt.panels import _dashboard, _report
 from emsopt.panels._tabs import Workbench
 from emsopt.planning import steps
@@ -51,6 +49,7 @@ def answers(refs):
     return found
 
 
+TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
 SEQUENCES = {  # what is chosen and clicked: every control of a city at least once
     "Random grid city": (
         {"sites_count": 7, "load": 1.5, "units": 3, "objective": "late", "threshold": 9.0}
@@ -119,13 +118,9 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     gain = float(re.search(row.format(r" over today \(min\)"), shown["Districts: figures"])[1])
     assert low <= high
     assert bool(mean) != (low <= gain <= high)  # a second figure for one gain only if the first is not in the interval
-    for title in (
-        "Back-test: the last 5 days predicted from the others",
-        "How sure is the gain over today?",
-        "Calibrated from",
-    ):
-        assert title in shown["Data and trust: trust"]
-    assert re.search("Mean response: .* modelled", shown["Data and trust: trust"])
+    for said in ("Back-test: the last 5 days predicted from the others", "How sure is the gain over today",
+                 "Calibrated from", "Mean response: .* modelled"):  # fmt: skip
+        assert re.search(said, shown["Data and trust: trust"])
     path = tmp_path / "town.zip"
     path.write_bytes(made(own.refs, "save"))
     again = panels.dashboard(path)
@@ -187,12 +182,13 @@ def test_the_report_tells_late_responses_too():
     def of(late, mean=5.0):
         return types.SimpleNamespace(mean_response=mean, late_fraction=lambda _: late, sites=(0,))
 
-    said = _report._verdict({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
+    said = _report._comparison_sentences({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
     assert "the mean response is 5.00 min: the same as with today (5.00 min)" in said
     assert "15.0 % of responses take 8 min or more: 5.0 points fewer than with today (20.0 %)." in said
     named = {"proposed": of(0, 5.25), "best found": of(0, 5.0)}
-    assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_found(named, "best found")
-    assert _report._better_found(named, "optimum") == ""
+    better = _report._better_sentence(named, "best found")
+    assert "found one that is 0.25 min shorter still (best found, below)" in better
+    assert _report._better_sentence(named, "optimum") == ""
 
 
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
@@ -238,9 +234,8 @@ def test_a_project_is_opened_on_the_page(own):
 
 
 def test_the_environment_names_a_project(tmp_path, monkeypatch):
-    path = tmp_path / "town.zip"
-    eo.planning.Project(eo.datasets.grid_city(n_sites=5, units=2, rng=3), {"units": 3}).save(path)
-    monkeypatch.setenv(_dashboard.ENVIRONMENT, str(path))
+    path = eo.planning.Project(TOWN, {"units": 3}).save(tmp_path / "town.zip")
+    monkeypatch.setenv(_dashboard.PROJECT_VARIABLE, str(path))
     refs = panels.dashboard().refs
     assert (refs["city"].value, refs["units"].value, len(refs["sites"])) == ("Opened project", 3, 5)
     path.write_bytes(b"PK")
@@ -261,27 +256,18 @@ def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch)
     assert trust.caution(45).endswith("Stations are missing.")
 
 
-def test_a_plan_of_some_hours_says_which_field_to_empty():
-    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
-    refs["plan_start"].click()
-    assert "needs the field Hours to be empty" in refs["plan_message"].value
-
-
 def test_damaged_settings_are_refused():
     """But a slider takes its nearest value."""
-    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    assert panels.dashboard(eo.planning.Project(city, {"load": -1.0e9})).refs["load"].value == pytest.approx(0.1)
+    assert panels.dashboard(eo.planning.Project(TOWN, {"load": -1.0e9})).refs["load"].value == pytest.approx(0.1)
     medians = [{"settings": {}, "sites": []}]
     for settings in ({"yours": ["nowhere"]}, {"found": [{"sites": []}]}, {"medians": medians}, {"gains": [[1]]}):
-        refused("the settings of the project are damaged", panels.dashboard, eo.planning.Project(city, settings))
+        refused("the settings of the project are damaged", panels.dashboard, eo.planning.Project(TOWN, settings))
 
 
 def test_texts_of_a_foreign_project_stay_text():
     nasty = "<img src=x onerror=alert(1)>"
     result = eo.planning.project.Result(nasty, nasty, (nasty,), pd.DataFrame({nasty: [nasty]}, index=[nasty]))
-    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    city = city.replace(name=nasty, notes=nasty, site_names=[f"{nasty} {k}" for k in range(4)] + ["$a_{$"])
+    city = TOWN.replace(name=nasty, notes=nasty, site_names=[f"{nasty} {k}" for k in range(4)] + ["$a_{$"])
     row = panels.dashboard(eo.planning.Project(city)).bench.scenarios()[0] | {"scenario": nasty, "number": 1}
     panel = panels.dashboard(eo.planning.Project(city, {"label": nasty}, [row], [result], {nasty: nasty}))
     texts = [*answers(panel.refs).values(), panel.refs["message"].value]
@@ -309,8 +295,7 @@ def test_who_waits_longer_is_told_with_calls_a_year_on_the_page_the_report_and_t
 
 
 def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, monkeypatch):
-    path, city = tmp_path / "town.zip", eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    eo.planning.Project(city, {"units": 3}).save(path)
+    path = eo.planning.Project(TOWN, {"units": 3}).save(tmp_path / "town.zip")
     first = path.read_bytes()
 
     def saved(panel, where):
@@ -322,12 +307,12 @@ def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, mon
     panel.refs["city"].value = "Random grid city"
     saved(panel, "to your downloads")
     panel = panels.dashboard(path)
-    damaged = eo.planning.Project(city, {"units": 2}, [{"scenario": "x"}]).to_bytes()
+    damaged = eo.planning.Project(TOWN, {"units": 2}, [{"scenario": "x"}]).to_bytes()
     panel.refs["open"].value = upload({"x.zip": damaged})
     assert "scenarios of the project are damaged" in panel.refs["message"].value
     saved(panel, "to your downloads")
     with monkeypatch.context() as patch:
-        patch.setenv(_dashboard.ENVIRONMENT, str(path))
+        patch.setenv(_dashboard.PROJECT_VARIABLE, str(path))
         panel = panels.dashboard()  # as visitors of a server see it
     panel.refs["units"].value = 2
     saved(panel, "to your downloads")

@@ -5,9 +5,8 @@ import pytest
 from shown import cells
 
 import emsopt as eo
+from emsopt import panels
 from emsopt.optimizers.boxes.boke import profile
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 
 
 @pytest.fixture(scope="module")

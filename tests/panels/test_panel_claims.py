@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import emsopt as eo
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+from emsopt import panels
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 

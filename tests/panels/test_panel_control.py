@@ -9,8 +9,6 @@ from shown import cells, words
 import emsopt as eo
 from emsopt.optimizers import LEARNERS, bocvs
 
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-
 
 @pytest.fixture
 def panel():

@@ -5,10 +5,8 @@ from shown import words
 
 import emsopt as eo
 from emsopt import bandits
+from emsopt.panels.navigation import AGENT_TITLES
 from emsopt.roads import grid_roads
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels.navigation import AGENTS
 
 ROUTE = ("r0c0-r0c1", "r3c2-r3c3")
 
@@ -32,8 +30,8 @@ def test_figures_are_those_of_the_run(net, panel):
     assert f"<td>{run.regret:,.0f}</td>" in panel.refs["figures"].value
     for part in (f"<td>{run.excess_energy:,.0f}</td>", f"<td>{len(run.visits)}</td>", f"{len(run.best_path)} edges"):
         assert part in panel.refs["figures"].value
-    assert ([view["name"] for view in panel.refs["map"].views], said(panel)) == ([AGENTS["gp-ts"]], "")
-    assert panel.runs[AGENTS["gp-ts"]].regression is None  # to save memory
+    assert ([view["name"] for view in panel.refs["map"].views], said(panel)) == ([AGENT_TITLES["gp-ts"]], "")
+    assert panel.runs[AGENT_TITLES["gp-ts"]].regression is None  # to save memory
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_parameters_of_figure_3_are_those_of_the_rule_and_stay_to_compare(net, p
     assert [refs[name].disabled for name in ("omega", "xi", "factor")] == [agent == "bi-ucb"] * 2 + [agent == "gp-bucb"]
     refs["xi"].value, refs["factor"].value = 0.5, 0.5
     run = bandits.run(net, *ROUTE, (agent[:2], rule), horizon=20, rng=0)
-    assert list(panel.runs) == [AGENTS["gp-ts"], AGENTS[agent], title]
+    assert list(panel.runs) == [AGENT_TITLES["gp-ts"], AGENT_TITLES[agent], title]
     assert panel.runs[title].regret == pytest.approx(run.regret)
     assert title in refs["figures"].value
     assert title in refs["regret"].value

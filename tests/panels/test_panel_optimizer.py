@@ -7,16 +7,7 @@ from shown import cells, words
 
 import emsopt as eo
 from emsopt.optimizers import METHODS, GPpM
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels.optimizer import (
-    COLUMNS,
-    Trace,
-    best_swaps,
-    describe_evaluation,
-    describe_moves,
-    largest_coefficients,
-)
+from emsopt.panels.optimizer import Trace, best_swaps, describe_evaluation, describe_moves, largest_coefficients
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +21,6 @@ def objective(city):
 
 
 @pytest.fixture
-def small():
-    """Three deployments in all."""
-    city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0], [5.0, 5.0]], turnout_times=1.5, service_times=40.0)
-    return eo.Objective(city, 2, "approximate")
-
-
-@pytest.fixture
 def panel(objective):
     return eo.panels.optimizer_panel(objective, rng=0)
 
@@ -45,28 +29,21 @@ def panel(objective):
 def ran(city):
     """A panel after 30 evaluations, to look at."""
     panel = eo.panels.optimizer_panel(eo.Objective(city, 9, "approximate"), rng=0)
-    advance(panel, 29)
+    advance(panel.refs["trace"](), 29)
     panel.refs["step"].click()
     return panel
 
 
-def advance(panel, steps):
-    """Make steps without showing them."""
-    for _ in range(steps):
-        panel.refs["trace"]().step()
-
-
-def traced(objective, method="gp-pm", steps=0, rng=0):
-    """Return the record of a search after some steps."""
-    trace = Trace(objective, method, rng=rng)
+def advance(trace, steps):
+    """Make steps without showing them; return the record."""
     for _ in range(steps):
         trace.step()
     return trace
 
 
-def place(panel, sites):
-    for site, field in enumerate(panel.refs["sites"]):
-        field.value = site in sites
+def traced(objective, method="gp-pm", steps=0, rng=0):
+    """Return the record of a search after some steps."""
+    return advance(Trace(objective, method, rng=rng), steps)
 
 
 @pytest.mark.parametrize("method", ["gp-pm", "sparbl"])
@@ -78,7 +55,7 @@ def test_looking_does_not_change_the_search(city, objective, method):
         best_swaps(trace.optimizer) if hasattr(trace.optimizer, "acquisition") else None
     run = eo.minimize(eo.Objective(city, 9, "approximate"), method, budget=24, rng=3)
     history = trace.history
-    assert (list(history.columns), history.value.tolist()) == (COLUMNS, run.history["value"].tolist())
+    assert history.value.tolist() == run.history["value"].tolist()
     assert (history.best.tolist(), history.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
     assert not history.own.any()
 
@@ -106,7 +83,7 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     trace = refs["trace"]()
     assert type(trace.optimizer) is METHODS[method]
     assert len(trace.history) == 0
-    advance(panel, 23)
+    advance(trace, 23)
     refs["step"].click()
     assert len(refs["trace"]().history) == 24
     assert refs["message"].value == refs["edges"].value == ""
@@ -117,9 +94,10 @@ def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     assert bool(refs["thoughts"].value) == bool(refs["predictions"].value) == has_model
 
 
-def test_when_all_is_tried_there_is_no_step_left(small, drawn):
-    refs = eo.panels.optimizer_panel(small, rng=0).refs
-    assert small.space.count == 3
+def test_when_all_is_tried_there_is_no_step_left(drawn):
+    """Three deployments in all."""
+    city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0], [5.0, 5.0]], turnout_times=1.5, service_times=40.0)
+    refs = eo.panels.optimizer_panel(eo.Objective(city, 2, "approximate"), rng=0).refs
     refs["run"].click()
     assert len(refs["trace"]().history) == 3
     assert refs["step"].disabled
@@ -139,9 +117,8 @@ def test_it_shows_what_was_asked_and_what_the_method_thinks(city, ran):
     row, before = trace.history.iloc[-1], trace.history.iloc[-2]
     said = words(refs["said"])
     assert said == describe_evaluation(trace.history)
-    assert said.startswith(
-        f"Evaluation 30: {row.value:.3f} min, {100 * (row.value / before.best - 1):.1f} % above the best"
-    )
+    above = 100 * (row.value / before.best - 1)
+    assert said.startswith(f"Evaluation 30: {row.value:.3f} min, {above:.1f} % above the best")
     assert f"expected {row.expected:.3f} ± {2 * row.deviation:.3f} min" in said
     best = best_swaps(trace.optimizer)[:12]
     shown = [(name, found[0]) for name, found in cells(refs["thoughts"]).items()]
@@ -155,11 +132,13 @@ def test_it_shows_what_was_asked_and_what_the_method_thinks(city, ran):
 
 def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
     refs, own = panel.refs, [0, 1, 2, 3, 4, 8, 9, 10, 11]
-    place(panel, range(12))
+    for site in range(12):
+        refs["sites"][site].value = True
     refs["evaluate"].click()
     assert "9 units must be placed; you placed 12" in words(refs["message"])
     assert words(refs["said"]) == "Nothing is evaluated yet."
-    place(panel, own)
+    for site, field in enumerate(refs["sites"]):
+        field.value = site in own
     before = objective.evaluations
     refs["evaluate"].click()
     trace = refs["trace"]()

@@ -4,9 +4,8 @@ import pytest
 from shown import cells
 
 import emsopt as eo
+from emsopt import panels
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median, simulate
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 

@@ -8,17 +8,15 @@ import datetime
 import os
 import re
 
+import ipywidgets as widgets
 import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt import panels
 from emsopt.maps.live import LiveMap
+from emsopt.panels._uploads import FileChooser
 from emsopt.roads import grid_roads
-
-panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-import ipywidgets as widgets
-
-from emsopt.panels._uploads import Files
 
 SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
@@ -106,7 +104,7 @@ def change(rng, widget):
         widget.click()
     elif isinstance(widget, LiveMap):
         widget.press(int(rng.integers(len(widget.scene["city"]["places"]))))
-    elif isinstance(widget, Files):
+    elif isinstance(widget, FileChooser):
         widget.value = files(rng)
     elif isinstance(widget, widgets.Checkbox):
         widget.value = not widget.value
@@ -131,8 +129,14 @@ def check(panel):
 
 
 @pytest.mark.parametrize("name", PANELS)
-def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
+def test_inputs_are_labelled_and_no_sequence_of_changes_ends_in_an_exception(name, quick):
     rng, panel = np.random.default_rng(5), PANELS[name]()
+    assert NASTY not in getattr(panel.children[0], "value", "")
+    for key, widget in inputs(panel).items():
+        assert isinstance(widget, (LiveMap, widgets.ToggleButtons)) or (widget.description and widget.tooltip), key
+    if isinstance(panel.refs.get("run"), widgets.Button):
+        panel.refs["run"].click()
+    check(panel)
     for _ in range(SEQUENCES):
         done = []
         for _ in range(int(rng.integers(1, 5))):
@@ -151,25 +155,12 @@ def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
         assert any(said), done
 
 
-@pytest.mark.parametrize("name", PANELS)
-def test_inputs_are_labelled_and_names_stay_text(name, quick):
-    panel = PANELS[name]()
-    for key, widget in inputs(panel).items():
-        if not isinstance(widget, (LiveMap, widgets.ToggleButtons)):
-            assert widget.description, key
-            assert widget.tooltip, key
-    if isinstance(panel.refs.get("run"), widgets.Button):
-        panel.refs["run"].click()
-    check(panel)
-    assert NASTY not in getattr(panel.children[0], "value", "")
-
-
 @pytest.mark.parametrize(
     ("name", "fails", "action", "told"),
     [
         ("load", "deployment._charts.figures_table", "load", "message"),
         ("optimizer", "optimizer.Trace.step", "step", "message"),
-        ("dashboard", "_uploads._by_name", "read", "message"),
+        ("dashboard", "_uploads._unpack_uploads", "read", "message"),
         ("dashboard", "_tabs.search", "search", "answer"),
     ],
 )

@@ -10,7 +10,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.calls.drawn_cities import drawn_cities
-from emsopt.errors import InputError, UnstableQueueError
+from emsopt.errors import UnstableQueueError
 from emsopt.planning import compare
 
 
@@ -32,10 +32,8 @@ class Known:
         return eo.City(rates, travel, turnout_times=1, service_times=30)
 
     def draws(self, n, rng=None, *, vary=("demand", "travel", "service"), more=1.0):
-        demand, travel = (
-            np.random.default_rng(seed).standard_normal(n) for seed in np.random.SeedSequence(rng).spawn(2)
-        )
-        for d, t in zip(demand, travel, strict=True):
+        seeds = np.random.SeedSequence(rng).spawn(2)
+        for d, t in zip(*(np.random.default_rng(seed).standard_normal(n) for seed in seeds), strict=True):
             share = self.share + ("demand" in vary) * self.sd / np.sqrt(more) * d
             yield self.at(share, ("travel" in vary) * self.travel_sd * t)
 
@@ -49,8 +47,7 @@ def test_difference_probability_and_weeks_are_those_of_the_closed_form(answer):
     """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
     assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
-    assert answer.difference.low == pytest.approx(mean - 1.645 * sd, abs=0.15)
-    assert answer.difference.high == pytest.approx(mean + 1.645 * sd, abs=0.15)
+    assert answer.difference[1:] == pytest.approx((mean - 1.645 * sd, mean + 1.645 * sd), abs=0.15)
     assert answer.probability_better == pytest.approx(0.6554, abs=0.05)  # Φ(0.4)
     assert answer.variances["demand"] == pytest.approx(answer.variances["all"], rel=0.2)
     assert answer.variances["travel"] == answer.variances["service"] == 0
@@ -154,7 +151,6 @@ def test_lost_calls_are_told_beside_the_response(capacity, lost):
 def test_same_deployments_seeds_and_mirrored_pairs():
     answer = compare(Known(), {"a": [0, 1], "b": [0, 1]}, draws=100, rng=0)
     assert (answer.difference, answer.probability_better) == ((0, 0, 0), 0.5)
-    assert (answer.by_atom["verdict"] == "same").all()
     one, again = (compare(Known(share=0.48), {"a": [0], "b": [1]}, draws=300, rng=3) for _ in range(2))
     np.testing.assert_array_equal(one.values, again.values)
     other = compare(Known(share=0.48), {"b": [1], "a": [0]}, draws=300, rng=3)
@@ -175,8 +171,7 @@ def test_late_responses_are_told_in_percentage_points_and_small_differences_are_
 def test_drawn_cities_scatter_around_the_estimate_as_stated(small_fit):
     fit, _ = small_fit
     cities = drawn_cities(fit)
-    estimate, drawn = cities.city(), list(cities.draws(400, 4))
-    only = next(cities.draws(1, 4, vary=["demand"]))
+    estimate, drawn, only = cities.city(), list(cities.draws(400, 4)), next(cities.draws(1, 4, vary=["demand"]))
     np.testing.assert_array_equal(drawn[0].arrival_rates, only.arrival_rates)
     np.testing.assert_array_equal(only.travel_times, estimate.travel_times)
     for name, relative in (("arrival_rates", 0.1), ("travel_times", 0.02), ("service_times", 0.01)):
@@ -185,8 +180,7 @@ def test_drawn_cities_scatter_around_the_estimate_as_stated(small_fit):
     unlimited = next(cities.draws(1, 4, vary=["demand", "service"], more=np.inf))
     for name in ("arrival_rates", "service_times", "travel_cv", "turnout_cv"):
         assert getattr(unlimited, name) == pytest.approx(getattr(estimate, name))
-    with pytest.raises(InputError, match="`vary` must be one of 'demand', 'travel', 'service'; got 'speed'"):
-        next(cities.draws(1, 0, vary=["speed"]))
+    refused("`vary` must be one of .*'travel', 'service'; got 'speed'", next, cities.draws(1, 0, vary=["speed"]))
     for name, known in (("travel_cv", fit.answer_law.cv), ("turnout_cv", fit.turnout.cv)):
         logs = np.log([getattr(city, name) / getattr(estimate, name) for city in drawn])
         assert logs.std() == pytest.approx(known.log_error, rel=0.15)

@@ -11,6 +11,7 @@ from emsopt.planning import hourly_plan, judge_plan
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
 TOWN = TOWN.replace(arrival_rates=TOWN.arrival_rates * 1.5 / TOWN.total_rate)
+TIMES = eo.evaluators.approximate_hypercube
 
 
 def log_of(days, rng=0, first="2025-01-06"):
@@ -22,10 +23,8 @@ def log_of(days, rng=0, first="2025-01-06"):
     seconds = np.sort(seconds).astype("timedelta64[s]")
     lon, lat = -30 + rng.uniform(-0.05, 0.05, n), 45 + rng.uniform(-0.04, 0.04, n)
     calls = pd.DataFrame({"time": np.datetime64(first + "T00:00:00") + seconds, "lon": lon, "lat": lat})
-    stations = pd.DataFrame(
-        {"name": list("ABCD"), "lon": [-30.02, -29.98, -30.0, -29.96], "lat": [45.01, 44.99, 45.02, 45]}
-    )
-    return eo.calls.read_calls(calls), stations
+    places = {"lon": [-30.02, -29.98, -30.0, -29.96], "lat": [45.01, 44.99, 45.02, 45]}
+    return eo.calls.read_calls(calls), pd.DataFrame({"name": list("ABCD")} | places)
 
 
 @pytest.mark.parametrize(("days", "parts"), [(5, 5), (20, 8), (28, 4), (37, 5), (70, 8)])
@@ -76,10 +75,7 @@ def test_the_gain_is_what_the_calls_of_the_week_save():
         saved = 0.0
         for hour in range(24):
             city = plan.objectives[hour].city
-            still, moved = (
-                eo.evaluators.approximate_hypercube(city, sites).atom_response
-                for sites in (other.fixed_sites, other.sites[hour])
-            )
+            still, moved = (TIMES(city, sites).atom_response for sites in (other.fixed_sites, other.sites[hour]))
             saved += week.counts[hour] @ (still - moved)
         assert judged.held_out.gains[k] == pytest.approx(saved / week.counts.sum())
         assert judged.held_out.moves[k] == other.moves.sum()

@@ -1,5 +1,6 @@
 """Plans by the hour: against brute force, and what they promise."""
 
+from collections import Counter
 from itertools import pairwise, product
 
 import numpy as np
@@ -22,16 +23,9 @@ def shifted(city, hours, strength=2.0, rng=0):
 
 
 def distances(rows, groups):
-    """Units that differ between any two deployments, counted one by one."""
-    result = np.zeros((len(rows), len(rows)), dtype=int)
-    for a, x in enumerate(rows):
-        for b, y in enumerate(rows):
-            left = list(groups[y])
-            for group in groups[x]:
-                if group in left:
-                    left.remove(group)
-            result[a, b] = len(left)
-    return result
+    """Units that differ between any two deployments."""
+    counts = [Counter(groups[row].tolist()) for row in rows]
+    return np.array([[(mine - theirs).total() for theirs in counts] for mine in counts])
 
 
 def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
@@ -40,14 +34,12 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
     best = hourly_plan(cities, 4, 1, "approximate")
     monkeypatch.setattr(_plan_search, "MOST_STATES", 0)
     found = hourly_plan(cities, 4, 1, "approximate", rng=0)
-    assert best.proven
-    assert not found.proven
+    assert (best.proven, found.proven) == (True, False)
     assert np.isnan(found.lower_bound)
     assert "not proven" in found.message
     assert best.value - 1e-7 <= found.value <= best.value * 1.005
     assert found.moves.max() <= 1
-    again = hourly_plan(cities, 4, 1, "approximate", rng=0)
-    assert np.array_equal(found.sites, again.sites)
+    assert np.array_equal(found.sites, hourly_plan(cities, 4, 1, "approximate", rng=0).sites)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +103,9 @@ SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": 
 def test_a_plan_is_the_best_sequence_of_deployments(which):
     """Brute force over all sequences of three hours, each deployment evaluated by itself."""
     cities, space = shifted(TOWN, 3, rng=5), DeploymentSpace(TOWN, 2, **SPACES[which])
-    evaluator = "exact" if which == "some closed" else "approximate"
+    evaluator, metric = ("exact", ("late", 4.0)) if which == "some closed" else ("approximate", "mean_response")
     rows = space.listing()
-    values = np.array([[eo.Objective(city, space, evaluator)(row) for row in rows] for city in cities])
+    values = np.array([[eo.Objective(city, space, evaluator, metric)(row) for row in rows] for city in cities])
     weights = np.array([city.total_rate for city in cities])
     weights = weights / weights.sum()
     apart = distances(rows, TOWN.twin_groups)
@@ -123,7 +115,7 @@ def test_a_plan_is_the_best_sequence_of_deployments(which):
             for walk in product(range(len(rows)), repeat=3)
             if all(apart[a, b] <= most for a, b in pairwise([*walk, walk[0]]))
         )
-        result = hourly_plan(cities, space, most, evaluator)
+        result = hourly_plan(cities, space, most, evaluator, metric=metric)
         assert result.proven
         assert result.value == pytest.approx(best, abs=1e-7)
         assert result.value == pytest.approx(result.weights @ result.values)
@@ -131,11 +123,3 @@ def test_a_plan_is_the_best_sequence_of_deployments(which):
         assert result.lower_bound <= result.value + 1e-9
         assert result.free_value - 1e-9 <= result.value <= result.fixed_value + 1e-9
     assert result.value == pytest.approx(result.free_value, abs=1e-7)  # two units, two moves: no limit
-
-
-def test_more_moves_of_late_responses_are_never_worse():
-    cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 6, rng=6)
-    plans = [hourly_plan(cities, 3, most, metric=("late", 4.0)) for most in range(4)]
-    assert all(b.value <= a.value + 1e-9 for a, b in pairwise(plans))
-    assert (plans[0].value, plans[0].moves.sum()) == (pytest.approx(plans[0].fixed_value), 0)
-    assert plans[-1].value == pytest.approx(plans[-1].free_value)

@@ -1,0 +1,25 @@
+"""The command as a user runs it, and a way to spare its figures."""
+
+import pytest
+
+from emsopt.__main__ import main
+from emsopt.commands import _shared
+
+
+@pytest.fixture
+def emsopt(capsys):
+    """Run ``emsopt`` with arguments, check its status, and return what it printed."""
+
+    def run(*arguments, status=0):
+        assert main([*map(str, arguments)]) == status
+        out, err = capsys.readouterr()
+        assert status != 2 or "emsopt: " in err
+        return out + err
+
+    return run
+
+
+@pytest.fixture
+def no_figure(monkeypatch):
+    """Figures take a second each, and are tested elsewhere."""
+    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])

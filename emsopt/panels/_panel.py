@@ -241,7 +241,7 @@ class MapView(LiveMap):
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
         """Show evaluations by name, of the panel's city or of that city under another load."""
         if isinstance(self.page, DeploymentMap):
-            self.draw(self.page.updated(evaluations, city))
+            self.draw(self.page.with_evaluations(evaluations, city))
         elif has_coordinates(city):
             self.draw(deployment_map(city, evaluations, **self.options))
         else:

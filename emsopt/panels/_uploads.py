@@ -38,7 +38,7 @@ from ._widgets import button, control, group, paragraphs
 
 DEFAULT_NAME = "Your city"  # if the files do not name the city
 MOST_MB = 200  # all files together
-MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
+MOST_ROWS = {tables.SITES_FILE: 200, tables.ATOMS_FILE: 2000}
 ROAD_ENDINGS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 EXPECTED_FILES = (
     f"Choose either {tables.CITY_FILE}, {tables.ATOMS_FILE} and {tables.SITES_FILE}, as City.save writes them, "
@@ -244,7 +244,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
     of `emsopt.planning.Settings`.
     """
     files = _unpack_uploads(uploads)
-    if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
+    if {tables.CITY_FILE, tables.ATOMS_FILE, tables.SITES_FILE} & {file.name.lower() for file in files}:
         for file in files:
             if file.name.lower() not in tables.FILES:
                 raise InputError(f"{file.name!r} is not a file of a city. Choose only {', '.join(tables.FILES)}.")
@@ -253,11 +253,11 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
         return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _file_names(files)})
     reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
     calls, stations, found = _read_uploads(files, reading)
-    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
+    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES_FILE])
     for what, read in OTHER_FILES.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
     model = build(calls, stations, Settings(**options))
-    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
+    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS_FILE])
     return city_of_model(model, files="; ".join(f"{what}: {_file_names(kept)}" for what, kept in found.items() if kept))
 
 

@@ -25,7 +25,7 @@ from ..city.city import City
 from ..errors import _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import affordable
+from ..optimizers.deployments.swaps import enumeration_limit
 from .sweeps import search_from
 
 MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long

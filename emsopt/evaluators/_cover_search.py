@@ -20,8 +20,9 @@ is at least the optimum. A deflected subgradient descent lowers U almost to the 
 are fixed where the opposite choice would lower U to the best value known. The deployment is improved by simulated
 annealing: a unit moves to another site, mostly one that shares an atom with its own. Both run side by side, for a
 number of steps that does not depend on the clock. If the bound does not prove the best deployment, HiGHS solves the
-problem without the sites that are fixed. With a time limit, annealing starts afresh several times in parallel; the
-sites of the deployments met are so few that the best deployment on them can be proven, which is often better than all.
+problem without the sites that are fixed. With a time limit, short runs of annealing go on in parallel. After each two,
+their sites and those of the best deployment so far make a problem so small that its optimum is found and mostly proven
+at once, and this is often better than all three. Many short runs lead further than few long ones.
 
 References
 ----------
@@ -54,10 +55,10 @@ EFFORT, FIRST = 20, 0.15  # steps of the descent per site before HiGHS, and the 
 FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
 MOST_STEPS = 2_000  # so that the clock is looked at
 MOVES = 50  # steps of annealing beside each one of the descent
-FIRST_STEP, RESTART_STEP = 1.5, 0.3  # length of a step of the descent, at first and when the best deployment is known
-PATIENCE = 60  # steps without progress that halve it
-PIECE = 100_000  # steps of annealing between two looks at the clock: 0.05 s with 60 atoms per site
-RUNS, MERGING_SHARE = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each for merging
+FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
+# known, and steps without progress that halve it
+PIECE = 100_000  # steps of annealing between two looks at the clock: 0.02 s with 60 atoms per site
+RUN, MERGING = 1_000, 0.05  # steps of a run of annealing per site; share of a time limit that one merging may take
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves
@@ -161,7 +162,7 @@ class _Search:
         self.walk = prices, np.zeros(len(weights)), np.array([np.inf, FIRST_STEP, 0.0])
         self.over = False  # asks annealing in the other thread to end
         self.states = [np.array([seed], np.uint64) for seed in SEEDS]
-        self.met: list[IntArray] = []  # best deployments of the runs of both threads
+        self.met = [self.first] * len(SEEDS)  # best deployment of each chain
 
     def value_of(self, counts: IntArray) -> float:
         """Return the covered weight of a deployment, given as units per site."""
@@ -227,8 +228,8 @@ class _Search:
     def finish(self, pool: ThreadPoolExecutor) -> float:
         """Solve what is not fixed by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
         if self.end == np.inf:
-            return self.keep_solved(*self.solve(), self.best)
-        other = pool.submit(self.anneal_until_end, 0, time.monotonic())
+            return self.settled(*self.solve(), self.best)
+        other = pool.submit(self.chain, 0)
         while self.descending and not self.must_stop:
             self.descend(FIRST_STEPS)
             for counts in tuple(self.met):  # better deployments fix more sites
@@ -237,7 +238,7 @@ class _Search:
         if self.bound < self.target:
             return -np.inf
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.update(self.anneal_until_end(1, time.monotonic()))
+            self.update(self.chain(1))
             self.update(wait_for(other))
             return -np.inf if self.bound < self.target else self.bound
         solved = self.solve()
@@ -245,33 +246,38 @@ class _Search:
         self.update(wait_for(other))
         return self.keep_solved(*solved, known)
 
-    def anneal_until_end(self, number: int, start: float) -> IntArray:
-        """Anneal repeatedly until time is up or HiGHS is done, and merge the runs; return the best deployment."""
-        best, length = self.best, (self.end - start) / RUNS
-        for begin in start + length * np.arange(RUNS):
-            counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
-            while not self.over and not self.must_stop:
-                done = (time.monotonic() - begin) / (length * (1 - MERGING_SHARE))
-                if done >= 1:
-                    break
-                heat = self.heat(done)
-                met = _anneal(self.reach, self.worth, counts, self.limits, (heat, heat), PIECE, self.states[number])
-                good = max(good, met, key=self.value_of)
-            best = max(best, good, key=self.value_of)
-            if self.over or self.must_stop:
-                break
-            self.met.append(good)
-            best = self.best_on_merged_sites(best, begin + length)
-            self.met.append(best)
-        return best
+    def chain(self, number: int) -> IntArray:
+        """Merge two new deployments with the best one of this chain until time is up or HiGHS is done; return it."""
+        limit = MERGING * (self.end - time.monotonic())
+        while time.monotonic() < self.end - limit and not self.ended:
+            pair = [self.anneal_first(self.end - limit, self.states[number]) for _ in range(2)]
+            self.met[number] = self.best_on_merged_sites([self.met[number], *pair], time.monotonic() + limit)
+        return self.best_on_merged_sites([self.best, *self.met], self.end)
 
-    def best_on_merged_sites(self, best: IntArray, end: float) -> IntArray:
-        """Return the best deployment found by ``end`` that uses only sites of deployments in ``met`` and ``best``."""
-        some = np.flatnonzero(best + sum(self.met))
-        counts, limits = np.zeros_like(best), (self.limits[0][some], self.limits[1][some])
+    @property
+    def ended(self) -> bool:
+        """Whether annealing is to end."""
+        return self.over or self.must_stop
+
+    def anneal_first(self, end: float, state: NDArray[np.uint64]) -> IntArray:
+        """Anneal the first deployment, and cool faster if ``end`` is near; return the best deployment met."""
+        counts, good, now, done = self.first.copy(), self.first, time.monotonic(), 0.0
+        share = PIECE / (RUN * len(counts))
+        while done < 1 and not self.ended:
+            heat = self.heat(done), self.heat(min(done + share, 1.0))
+            good = max(good, _anneal(self.reach, self.worth, counts, self.limits, heat, PIECE, state), key=self.of)
+            done = max(done + share, (time.monotonic() - now) / max(end - now, NOTICED))
+        return good
+
+    def best_on_merged_sites(self, some: list[IntArray], end: float) -> IntArray:
+        """Return the best deployment found by ``end`` that uses only sites of ``some`` deployments."""
+        best, sites = max(some, key=self.of), np.flatnonzero(sum(some))
+        if self.ended:
+            return best
+        counts, limits = np.zeros_like(best), (self.limits[0][sites], self.limits[1][sites])
         end, stop = min(self.end, end), lambda: self.over or (self.stop is not None and self.stop())
-        counts[some], _ = maximise(
-            self.patterns[some], self.reach.weight, self.q, limits, self.units, end, best[some], stop
+        counts[sites], _ = maximise(
+            self.patterns[sites], self.reach.weight, self.q, limits, self.units, end, best[sites], stop
         )
         return counts
 
@@ -447,13 +453,34 @@ def _random(state: NDArray[np.uint64]) -> float:
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _loss(own: NDArray[np.uint32], less: FloatArray, marks: NDArray[np.int32], mark: int) -> float:
+    """Return how much the covered weight falls without a unit that reaches the atoms ``own``; mark these atoms."""
+    total = 0.0
+    for j in own:
+        total += less[j]
+        marks[j] = mark
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _gain(atoms: NDArray[np.uint32], more: FloatArray, less: FloatArray, marks: NDArray[np.int32], mark: int) -> float:
+    """Return how much a unit that reaches ``atoms`` then adds to the covered weight."""
+    total = 0.0
+    for j in atoms:
+        total += less[j] if marks[j] == mark else more[j]
+    return total
+
+
 @njit(cache=True, nogil=True)
-def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> float:
-    """Return how much a further unit at site i adds to the covered weight; ``in_reach``, (M,), counts units."""
-    gain = 0.0
-    for r in range(reach.start[i], reach.start[i + 1]):
-        gain += reach.weight[reach.atom[r]] * worth[in_reach[reach.atom[r]]]
-    return gain
+def _put(
+    reach: Reach, worth: FloatArray, i: int, units: int, in_reach: IntArray, more: FloatArray, less: FloatArray
+) -> None:
+    """Add ``units`` at a site as `_count` does; set what one unit ``more`` or ``less`` changes at each of its atoms."""
+    for j in reach.atom[reach.start[i] : reach.start[i + 1]]:
+        in_reach[j] += units
+        more[j] = reach.weight[j] * worth[in_reach[j]]
+        less[j] = reach.weight[j] * worth[in_reach[j] - 1]
 
 
 @njit(cache=True, nogil=True)
@@ -468,26 +495,29 @@ def _anneal(
 ) -> IntArray:
     """Anneal the units at each site, ``counts``, between two temperatures; return the best deployment met, (N,)."""
     floors, capacities = limits
-    n, in_reach = len(counts), np.zeros(len(reach.weight), np.int64)
-    for i in range(n):
-        _add_units(reach, i, counts[i], in_reach)
+    n, m, start = len(counts), len(reach.weight), reach.start
+    in_reach, more, less = np.zeros(m, np.int64), reach.weight * worth[0], np.zeros(m)
+    for i in np.flatnonzero(counts):
+        _put(reach, worth, int(i), counts[i], in_reach, more, less)
     units = np.repeat(np.arange(n), counts - floors)  # where each unit that may move stands
+    atom, marks = reach.atom.view(np.uint32), np.full(m, -1, np.int32)  # unsigned indices are faster
     best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
-    for _ in range(steps if len(units) else 0):
+    for step in range(steps if len(units) else 0):
         unit = int(_random(state) * len(units))
         old, new = units[unit], int(_random(state) * n)
-        degree = reach.start[old + 1] - reach.start[old]
-        if degree and _random(state) > FAR_SHARE:
-            j = reach.atom[reach.start[old] + int(_random(state) * degree)]
+        own = atom[start[old] : start[old + 1]]
+        if len(own) and _random(state) > FAR:
+            j = own[int(_random(state) * len(own))]
             new = reach.site[reach.back[j] + int(_random(state) * (reach.back[j + 1] - reach.back[j]))]
         temperature *= cooling
         if new == old or counts[new] == capacities[new]:
             continue
-        _add_units(reach, old, -1, in_reach)
-        change = _worth_of(reach, worth, new, in_reach) - _worth_of(reach, worth, old, in_reach)
+        loss = _loss(own, less, marks, step)
+        change = _gain(atom[start[new] : start[new + 1]], more, less, marks, step) - loss
         if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
-            _add_units(reach, new, 1, in_reach)
+            _put(reach, worth, old, -1, in_reach, more, less)
+            _put(reach, worth, new, 1, in_reach, more, less)
             counts[old] -= 1
             counts[new] += 1
             units[unit] = new
@@ -495,6 +525,4 @@ def _anneal(
             if above > most:
                 most = above
                 best[:] = counts
-        else:
-            _add_units(reach, old, 1, in_reach)
     return best

@@ -55,10 +55,11 @@ EFFORT, FIRST = 20, 0.15  # steps of the descent per site before HiGHS, and the 
 FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
 MOST_STEPS = 2_000  # so that the clock is looked at
 MOVES = 50  # steps of annealing beside each one of the descent
-FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
-# known, and steps without progress that halve it
+FIRST_STEP, RESTART_STEP = 1.5, 0.3  # length of a step of the descent, at first and when the best deployment is known
+PATIENCE = 60  # steps without progress that halve it
 PIECE = 100_000  # steps of annealing between two looks at the clock: 0.02 s with 60 atoms per site
-RUN, MERGING = 1_000, 0.05  # steps of a run of annealing per site; share of a time limit that one merging may take
+RUN_STEPS = 1_000  # per site, of a run of annealing that is merged
+MERGING_SHARE = 0.05  # of a time limit, which one merging may take
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves
@@ -228,8 +229,8 @@ class _Search:
     def finish(self, pool: ThreadPoolExecutor) -> float:
         """Solve what is not fixed by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
         if self.end == np.inf:
-            return self.settled(*self.solve(), self.best)
-        other = pool.submit(self.chain, 0)
+            return self.keep_solved(*self.solve(), self.best)
+        other = pool.submit(self.anneal_until_end, 0)
         while self.descending and not self.must_stop:
             self.descend(FIRST_STEPS)
             for counts in tuple(self.met):  # better deployments fix more sites
@@ -238,7 +239,7 @@ class _Search:
         if self.bound < self.target:
             return -np.inf
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.update(self.chain(1))
+            self.update(self.anneal_until_end(1))
             self.update(wait_for(other))
             return -np.inf if self.bound < self.target else self.bound
         solved = self.solve()
@@ -246,9 +247,9 @@ class _Search:
         self.update(wait_for(other))
         return self.keep_solved(*solved, known)
 
-    def chain(self, number: int) -> IntArray:
+    def anneal_until_end(self, number: int) -> IntArray:
         """Merge two new deployments with the best one of this chain until time is up or HiGHS is done; return it."""
-        limit = MERGING * (self.end - time.monotonic())
+        limit = MERGING_SHARE * (self.end - time.monotonic())
         while time.monotonic() < self.end - limit and not self.ended:
             pair = [self.anneal_first(self.end - limit, self.states[number]) for _ in range(2)]
             self.met[number] = self.best_on_merged_sites([self.met[number], *pair], time.monotonic() + limit)
@@ -262,16 +263,17 @@ class _Search:
     def anneal_first(self, end: float, state: NDArray[np.uint64]) -> IntArray:
         """Anneal the first deployment, and cool faster if ``end`` is near; return the best deployment met."""
         counts, good, now, done = self.first.copy(), self.first, time.monotonic(), 0.0
-        share = PIECE / (RUN * len(counts))
+        share = PIECE / (RUN_STEPS * len(counts))
         while done < 1 and not self.ended:
             heat = self.heat(done), self.heat(min(done + share, 1.0))
-            good = max(good, _anneal(self.reach, self.worth, counts, self.limits, heat, PIECE, state), key=self.of)
+            met = _anneal(self.reach, self.worth, counts, self.limits, heat, PIECE, state)
+            good = max(good, met, key=self.value_of)
             done = max(done + share, (time.monotonic() - now) / max(end - now, NOTICED))
         return good
 
     def best_on_merged_sites(self, some: list[IntArray], end: float) -> IntArray:
         """Return the best deployment found by ``end`` that uses only sites of ``some`` deployments."""
-        best, sites = max(some, key=self.of), np.flatnonzero(sum(some))
+        best, sites = max(some, key=self.value_of), np.flatnonzero(sum(some))
         if self.ended:
             return best
         counts, limits = np.zeros_like(best), (self.limits[0][sites], self.limits[1][sites])
@@ -476,7 +478,7 @@ def _gain(atoms: NDArray[np.uint32], more: FloatArray, less: FloatArray, marks: 
 def _put(
     reach: Reach, worth: FloatArray, i: int, units: int, in_reach: IntArray, more: FloatArray, less: FloatArray
 ) -> None:
-    """Add ``units`` at a site as `_count` does; set what one unit ``more`` or ``less`` changes at each of its atoms."""
+    """Add ``units`` at a site; set what one unit ``more`` and one ``less`` change at each of its atoms, (M,)."""
     for j in reach.atom[reach.start[i] : reach.start[i + 1]]:
         in_reach[j] += units
         more[j] = reach.weight[j] * worth[in_reach[j]]
@@ -507,7 +509,7 @@ def _anneal(
         unit = int(_random(state) * len(units))
         old, new = units[unit], int(_random(state) * n)
         own = atom[start[old] : start[old + 1]]
-        if len(own) and _random(state) > FAR:
+        if len(own) and _random(state) > FAR_SHARE:
             j = own[int(_random(state) * len(own))]
             new = reach.site[reach.back[j] + int(_random(state) * (reach.back[j + 1] - reach.back[j]))]
         temperature *= cooling

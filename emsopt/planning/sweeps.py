@@ -17,7 +17,7 @@ from ..evaluators.evaluation import LATE_MIN, Evaluation
 from ..evaluators.median import p_median
 from ..evaluators.metrics import Metric
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import enumeration_limit, best_deployment, local_search
+from ..optimizers.deployments.swaps import best_deployment, enumeration_limit, local_search
 from ..optimizers.result import Run
 
 

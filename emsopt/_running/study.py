@@ -256,15 +256,13 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
-    if isinstance(backend, str) and backend == "serial":
+    if backend == "serial":
         return partial(map_unordered, backend="sequential")
-    if isinstance(backend, str) and backend == "processes":  # more threads in each would compete for cores
+    if backend == "processes":  # more threads in each would compete for cores
         return partial(map_unordered, backend="loky", n_jobs=workers or -1, inner_max_num_threads=1)
     dask = sys.modules.get("distributed")  # a client can exist only if `distributed` is loaded, which takes long
     if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
-        return partial(
-            submit, backend.get_executor(pure=False)
-        )  # not pure: Dask would reuse the result of an equal call
+        backend = backend.get_executor(pure=False)  # not pure: Dask would reuse the result of an equal call
     if isinstance(backend, Executor):
         return partial(submit, backend)
     raise InputError(

@@ -151,15 +151,20 @@ def dispatch_of(
                 free = free_stations(log, call_group, homes, regular_units(homes, log.details), stations["name"])
     known = call_group >= 0
     if rule != "nearest" and not known.any():
-        said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
-        said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
-        remedy = "."
-        if {"unit", "dispatched", "on_scene"} <= set(log.details):
-            remedy = ", or give the home of each unit by `homes`."
-            remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else remedy
-        raise InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
+        raise _unknown_order_error(log, given)
     points = stations[["lon", "lat"]].to_numpy(float)
     return Dispatch(rule, column, points, station_group, log.locations[known], call_group[known], free[known])
+
+
+def _unknown_order_error(log: CallLog, given: str) -> InputError:
+    """Return the error for a log that tells no order of stations, with the remedy; ``given`` as in `dispatch_of`."""
+    said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
+    said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
+    remedy = "."
+    if {"unit", "dispatched", "on_scene"} <= set(log.details):
+        remedy = ", or give the home of each unit by `homes`."
+        remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else remedy
+    return InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
 
 
 def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:

@@ -194,7 +194,7 @@ def _make_settings(options: Namespace) -> Settings:
     given["today"] = _read_todays_stations(options.today)
     given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"
     given["travel_times"] = minutes
-    given["homes"] = None if options.homes is None else _read_homes(options.homes)
+    given["homes"] = _read_homes(options.homes)
     given["roads"] = None if where is None else RoadNetwork.read(where)
     known = {field.name for field in fields(Settings)}
     given = {name: value for name, value in (vars(options) | given).items() if name in known and value is not None}
@@ -249,8 +249,10 @@ def _is_log(file: str) -> bool:
     return False
 
 
-def _read_homes(name: str) -> dict[str, str]:
-    """Return the station of each unit in a file with columns ``unit`` and ``station``."""
+def _read_homes(name: str | None) -> dict[str, str] | None:
+    """Return the station of each unit in a file with columns ``unit`` and ``station``, or None if none is given."""
+    if name is None:
+        return None
     table, columns = _read_table(name, "--homes", "a table of units and their stations, .csv")
     if not {"unit", "station"} <= columns.keys():
         raise InputError(f"{name} must have columns 'unit' and 'station'; got {list(columns)}.")

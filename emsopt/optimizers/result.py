@@ -100,10 +100,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     array([[1. , 1. , 1.5]])
     """
     _validate.choice(kind, "kind", ("cumulative", "average", "simple"))
-    if isinstance(runs, Run) or not any(isinstance(run, Run) or np.ndim(run) for run in runs):
-        runs = [runs]
-    values_of_runs = [run.history["value"] if isinstance(run, Run) else run for run in runs]
-    rows = [_validate.real_array(values, "runs", (None,)) for values in values_of_runs]
+    rows = _values_of_runs(runs)
     shortest = min(map(len, rows))
     values = np.array([row[:shortest] for row in rows])
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):  # an optimum rounded otherwise is no error
@@ -116,6 +113,14 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
         return np.minimum.accumulate(losses, axis=1)
     total = losses.cumsum(axis=1)
     return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
+
+
+def _values_of_runs(runs: Any) -> list[FloatArray]:
+    """Return the values of each run, (T,), for any form of ``runs`` that `empirical_regret` takes."""
+    if isinstance(runs, Run) or not any(isinstance(run, Run) or np.ndim(run) for run in runs):
+        runs = [runs]
+    values_of_runs = [run.history["value"] if isinstance(run, Run) else run for run in runs]
+    return [_validate.real_array(values, "runs", (None,)) for values in values_of_runs]
 
 
 def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:

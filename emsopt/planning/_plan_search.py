@@ -13,7 +13,7 @@ dynamic programming and gives a lower bound for that part.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from scipy.spatial.distance import cdist
 
 from ..city import travel
 from ..city.city import City
+from ..city.deployment_space import DeploymentSpace
 from ..errors import _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..evaluators.objective import Objective
@@ -94,12 +95,7 @@ def plan_by_search(
         before = cast("IntArray", search_from(objective, before, rng=rng, restarts=2).x)
         bests.append(before)
         show(done)
-    centres = list(bests)
-    for k, best in enumerate(bests):  # and the deployments passed if units move one after the other
-        way = list(best)
-        for left, taken in moves_between(best, bests[k - 1], space.city)[:-1]:
-            way[way.index(left)] = taken
-            centres.append(space.canonical(way))
+    centres = [*bests, *deployments_between(bests, space)]
     pool: dict[tuple[int, ...], None] = {}
     values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
@@ -117,6 +113,15 @@ def plan_by_search(
             break
         cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]
     return rows, values, walk._replace(bound=np.nan)
+
+
+def deployments_between(bests: list[IntArray], space: DeploymentSpace) -> Iterator[IntArray]:
+    """Yield the deployments, (p,), between those of consecutive hours, if units move one after the other."""
+    for k, best in enumerate(bests):
+        way = list(best)
+        for left, taken in moves_between(best, bests[k - 1], space.city)[:-1]:
+            way[way.index(left)] = taken
+            yield space.canonical(way)
 
 
 def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from ..calls import BackTest, CallLog, Fit, held_out_weeks
+from ..calls import BackTest, CallLog, Fit, HeldOut, held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
 from ..calls.recorded import measures, recorded_responses, rounded_measures
@@ -252,12 +252,16 @@ def plan_day(
     plan = hourly_plan(cities, space, moves, settings.evaluator, **how)
     if model is None or load != 1 or not plan.moves.any():
         return plan
-    searched = bool(np.isnan(plan.lower_bound))
-    if searched and space.units >= MANY_UNITS:
-        return plan
+    parts = _judging_weeks(model, space.units, searched=bool(np.isnan(plan.lower_bound)))
+    return judge_plan(plan, parts, rng=0, progress=progress) if parts else plan
+
+
+def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
+    """Return the weeks of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
     counting: dict[str, Any] = {"weekdays": model.settings.weekdays, **model.count_options}
+    if searched and units >= MANY_UNITS:
+        return []
     try:
-        parts = held_out_weeks(model.calls, model.stations, most=FEW_PARTS if searched else 8, **counting)
+        return held_out_weeks(model.calls, model.stations, most=FEW_PARTS if searched else 8, **counting)
     except InputError:  # the log is too short
-        return plan
-    return judge_plan(plan, parts, rng=0, progress=progress)
+        return []

@@ -46,7 +46,16 @@ class _Content:
         self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
-    def add_edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
+    def add(self, tag: str, element: Attributes, lanes: list[Attributes]) -> None:
+        """Store an element of the network if it is an edge, a connection or the location."""
+        if tag == "edge":
+            self._add_edge(element, lanes)
+        elif tag == "connection":
+            self._add_connection(element)
+        elif tag == "location":
+            self.location = element
+
+    def _add_edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
         """Store an edge as a road if one of its lanes is open to cars."""
         self._known.add(edge.get("id"))  # closed and internal ones too, which connections may name
         opened = [lane for lane in lanes if _is_open(lane)]
@@ -64,7 +73,7 @@ class _Content:
             _points(lane, where),
         )
 
-    def add_connection(self, connection: Attributes) -> None:
+    def _add_connection(self, connection: Attributes) -> None:
         """Store a connection as a turn if it leads from an open lane to an open lane."""
         self.unknown_ends += not {connection.get("from"), connection.get("to")} <= self._known
         start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
@@ -79,20 +88,10 @@ def read_net(path: PathLike) -> dict[str, Any]:
     content = _Content()
     try:
         for tag, element, lanes in _top_elements(path):
-            if tag == "edge":
-                content.add_edge(element, lanes)
-            elif tag == "connection":
-                content.add_connection(element)
-            elif tag == "location":
-                content.location = element
+            content.add(tag, element, lanes)
     except InputError as error:
         raise InputError(Message(str(path), f" cannot be read. {error}")) from error
-    except (
-        ElementTree.ParseError,
-        ValueError,
-        LookupError,
-        *formats.READ_ERRORS,
-    ) as error:  # LookupError: the encoding
+    except (ElementTree.ParseError, ValueError, LookupError, *formats.READ_ERRORS) as error:  # LookupError: encoding
         said = f" is truncated or not XML ({error}). Download or export it again."
         raise InputError(Message(str(path), said)) from error
     if not content.roads:

@@ -102,6 +102,10 @@ def test_posterior_samples_have_the_posteriors_moments():
     assert draws.var() == pytest.approx(variance, rel=0.35)
 
 
+def test_hyperparameters_are_estimated_ever_more_rarely():
+    assert 8 < told(random_problem(8), 40).fits < 20
+
+
 def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
     """Bounds of other hyperparameters are no bounds: after a fit only the set whose turn it is has one."""
     problem, rng = eo.problems.hill_control(), np.random.default_rng(1)

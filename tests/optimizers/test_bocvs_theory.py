@@ -41,6 +41,14 @@ def best_gain(K, t):
     return max(gain(K[np.ix_(c, c)]) for c in itertools.combinations_with_replacement(range(len(K)), t))
 
 
+def test_bound_on_the_gain_is_above_the_best_of_all_plays_and_close():
+    K = squared_exponential(grid(1, 7), 0.4)
+    bound = bounds.gain_bound(K, 10)
+    for t in (1, 4):
+        assert best_gain(K, t) - 1e-12 <= bound(t) <= 1.2 * best_gain(K, t) + 0.2
+    assert (bound(0), bound(1000)) == (0, np.inf)
+
+
 def growth(K):
     """Return how much the bound on the gain grows from 100 to 10,000 plays."""
     bound = bounds.gain_bound(K, 10_000)

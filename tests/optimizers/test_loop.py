@@ -78,6 +78,11 @@ def test_ctrl_c_returns_what_was_found(city, objective, tmp_path):
         eo.minimize(interrupted, "random", budget=3)
 
 
+def test_the_bar_shows_the_best_value(objective, capsys):
+    run = eo.minimize(objective, "random", budget=3, progress=True)
+    assert f"best {run.fun:.6g}" in capsys.readouterr().err
+
+
 def test_bad_options_are_refused(objective):
     for options, message in (
         ({"method": "best"}, "`method` must be one of 'gp-pm'"),

@@ -29,3 +29,4 @@ def test_fill_distance_of_known_designs():
     assert fill_distance(corners) == pytest.approx(np.sqrt(0.5), abs=0.02)
     for d in (3, 40):  # many inputs need no list of all corners
         assert fill_distance(np.full((1, d), 0.5)) == pytest.approx(np.sqrt(d) / 2)
+    assert fill_distance(np.zeros((1, 10))) == pytest.approx(np.sqrt(10))  # the farthest of all corners

@@ -9,8 +9,8 @@ symbol          name            meaning
 𝒯               ``initial``     number of random deployments to begin with
 d               ``edge``        largest Hamming distance from the centre (2 per relocated unit)
 d_0             EDGE            its initial value
-n_s, α_s        GROW            successes after which d grows, and its factor
-n_f, α_f        SHRINK          consecutive failures after which d shrinks, and its factor
+n_s, α_s        GROWTH          successes after which d grows, and its factor
+n_f, α_f        SHRINKAGE       consecutive failures after which d shrinks, and its factor
 β               BETA            weight of the variance in the choice of a centre: mean - √(β · variance), (16)
 m(x)            -               prior mean: p-median objective Σ_j w_j min_i c_ij, plus a constant
 GP              ``process``     Gaussian process fitted to all observations (see ``weights``)

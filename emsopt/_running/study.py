@@ -257,20 +257,27 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
     if isinstance(backend, str) and backend == "serial":
-        return partial(map_unordered, backend="sequential")
+        return _map_serially
     if isinstance(backend, str) and backend == "processes":  # more threads in each would compete for cores
         return partial(map_unordered, backend="loky", n_jobs=workers or -1, inner_max_num_threads=1)
     dask = sys.modules.get("distributed")  # a client can exist only if `distributed` is loaded, which takes long
     if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
-        return partial(
-            submit, backend.get_executor(pure=False)
-        )  # not pure: Dask would reuse the result of an equal call
+        # not pure: Dask would reuse the result of an equal call
+        return partial(submit, backend.get_executor(pure=False))
     if isinstance(backend, Executor):
         return partial(submit, backend)
     raise InputError(
         "`backend` must be 'serial', 'processes', a distributed.Client or a concurrent.futures.Executor; got "
         f"{backend!r}."
     )
+
+
+def _map_serially(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Yield ``function(item)`` of each item; its own use of joblib stays in this process, too."""
+    from joblib import parallel_config
+
+    with parallel_config(backend="sequential"):
+        yield from map(function, items)
 
 
 def _run_case(

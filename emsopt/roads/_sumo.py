@@ -94,9 +94,9 @@ def read_net(path: PathLike) -> dict[str, Any]:
     except (
         ElementTree.ParseError,
         ValueError,
-        LookupError,
+        LookupError,  # of the encoding
         *formats.READ_ERRORS,
-    ) as error:  # LookupError: the encoding
+    ) as error:
         said = f" is truncated or not XML ({error}). Download or export it again."
         raise InputError(Message(str(path), said)) from error
     if not content.roads:

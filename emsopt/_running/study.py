@@ -257,7 +257,7 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
     if backend == "serial":
-        return partial(map_unordered, backend="sequential")
+        return _map_serially
     if backend == "processes":  # more threads in each would compete for cores
         return partial(map_unordered, backend="loky", n_jobs=workers or -1, inner_max_num_threads=1)
     dask = sys.modules.get("distributed")  # a client can exist only if `distributed` is loaded, which takes long
@@ -269,6 +269,14 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
         "`backend` must be 'serial', 'processes', a distributed.Client or a concurrent.futures.Executor; got "
         f"{backend!r}."
     )
+
+
+def _map_serially(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Yield ``function(item)`` of each item; its own use of joblib stays in this process, too."""
+    from joblib import parallel_config
+
+    with parallel_config(backend="sequential"):
+        yield from map(function, items)
 
 
 def _run_case(

@@ -242,8 +242,8 @@ def test_preference_decides_and_atoms_never_heard_of_are_shared_out_by_it():
     result = simulate(contrary, [0, 1], rng=0)
     slowest = city.response_times[[0, 1]].max(axis=0)
     assert result.mean_response == pytest.approx(city.demand_shares @ slowest, rel=0.01)
-    # The one atom that calls prefers site 0 to site 1; the others, the other way round.
-    city = eo.City([3.0, 0.0, 1e-9], [[3.0, 8.0, 9.0], [9.0, 2.0, 1.0]], turnout_times=1.0, service_times=40)
+    # The one atom that calls prefers site 1 to site 0; the others, the other way round.
+    city = eo.City([3.0, 0.0, 1e-9], [[9.0, 2.0, 1.0], [3.0, 8.0, 9.0]], turnout_times=1.0, service_times=40)
     fractions = simulate(city, [0, 1], calls=1000, rng=0).dispatch_fractions
     assert 0.3 < fractions[1, 0] < 0.7
     np.testing.assert_allclose(fractions[:, 1:], fractions[::-1, :1].repeat(2, axis=1))

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,6 +53,10 @@ def hindered(x, study, folder):
         os.kill(study, signal.SIGINT)
         time.sleep(0.5)
     return third(x)
+
+
+def processes(x):
+    return [{"pid": pid} for pid in joblib.Parallel(2)(joblib.delayed(os.getpid)() for _ in range(4))]
 
 
 def threads(x):
@@ -105,6 +110,12 @@ def test_one_thread_each(backend):
     assert all(pools and set(pools) == {1} for pools in table["blas"])
     if backend == "processes":
         assert table["numba"].tolist() == ["1"] * 4
+
+
+def test_serial_tasks_stay_in_this_process():
+    """Also if they ask for processes themselves."""
+    table = study.run(processes, study.cases(x=range(2)))
+    assert set(table["pid"]) == {os.getpid()}
 
 
 def test_cases_on_file_are_not_run_again(tmp_path):

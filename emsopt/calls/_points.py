@@ -171,13 +171,14 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
-def project(places: FloatArray, middle: FloatArray | tuple[float, float]) -> FloatArray:
+def project(places: FloatArray, middle: tuple[float, float]) -> FloatArray:
     """Project longitudes and latitudes, (K, 2), to a plane on which distances within a city are true, at 180° too.
 
-    Coordinates are degrees of latitude to the east and north of ``middle``, a longitude and a latitude, shape (K, 2).
+    Coordinates are in degrees of latitude to the east and north, shape (K, 2); places are within 180° of ``middle``, a
+    longitude and a latitude.
     """
     # one scale for all places, as x = lon cos(lat) would turn a step to the north into one to the east as well
-    return (unwrap(places, middle[0]) - middle) * [np.cos(np.radians(middle[1])), 1.0]
+    return unwrap(places, middle[0]) * [np.cos(np.radians(middle[1])), 1.0]
 
 
 def read_text(table: Table, key: str) -> pd.Series[Any]:

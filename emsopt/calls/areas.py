@@ -61,7 +61,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     """
     middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
     stretch = KM_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
-    offsets = KM_PER_DEGREE * _points.project(points, middle)
+    offsets = (_validate.unwrap(points, middle[0]) - middle) * stretch
     if width_km is None:
         fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
         width_km = float(next(fitting, WIDTHS_KM[-1]))

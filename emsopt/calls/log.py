@@ -100,7 +100,7 @@ class CallLog:
         Number of rows that may be no calls, by a column and the text in it that means so.
     occupying : CallLog or None
         Rows that are no calls, but keep units busy; see `emsopt.planning.Settings.others`.
-    unused_times : mapping of str to str
+    spare : mapping of str to str
         Columns of times that have no role, each with the missing role that its name suggests, or "".
     n_rows, header : int
         Number of rows of the file, and the line that holds the header.
@@ -120,7 +120,7 @@ class CallLog:
     not_chosen: int | None = None
     others: Mapping[tuple[str, str], int] = field(default_factory=dict)
     occupying: CallLog | None = None
-    unused_times: Mapping[str, str] = field(default_factory=dict)
+    spare: Mapping[str, str] = field(default_factory=dict)
     n_rows: int = 0
     header: int = 1
 
@@ -295,7 +295,7 @@ def read_calls(
     return replace(
         log,
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
-        unused_times=unused_times,
+        spare=unused_times,
         not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
@@ -342,7 +342,7 @@ def _is_macos_metadata(source: object) -> bool:
 # How attributes of several logs become one; of columns with the same role, that of the last log counts.
 MERGE_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
-    **dict.fromkeys(("taken", "unused_times"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
+    **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "not_chosen": lambda counts: None if counts[0] is None else sum(filter(None, counts)),
     "join_extent": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),

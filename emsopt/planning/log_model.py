@@ -281,12 +281,10 @@ def _make_city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispa
 def _note_on_unused_columns(calls: CallLog) -> list[str]:
     """Return a list with a sentence on unused columns of times, empty if there are none or no stamp is missing."""
     missing = [role for role in STAMPS if role not in calls.details]
-    if not calls.unused_times or not missing:
+    if not calls.spare or not missing:
         return []
-    names = ", ".join(map(repr, calls.unused_times))
-    guessed = {role: name for name, role in calls.unused_times.items() if role} or {
-        missing[0]: next(iter(calls.unused_times))
-    }
+    names = ", ".join(map(repr, calls.spare))
+    guessed = {role: name for name, role in calls.spare.items() if role} or {missing[0]: next(iter(calls.spare))}
     which = " or the ".join(STAMPS[role] for role in missing)
     said = f"Columns of times not taken: {names}. If one is the {which}, name it, such as by "
     return [Message(said, Argument("columns", guessed), ".")]

@@ -214,8 +214,10 @@ def test_what_is_missing_wrong_or_impossible_is_refused_or_counted(log, stations
         refused(words, eo.calls.calibrate, given, sites, homes=home)
     details = log.details.copy()
     details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
+    details["units_sent"] = np.resize([0, np.nan, 3], len(log))  # a unit was on scene, so at least one was sent
     fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
     assert fit.left_out["travel below 0"] == 5
+    assert fit.units_per_call == pytest.approx(np.resize([1, 1, 3], len(log)).mean())
 
 
 def test_options_of_the_city_replace_what_was_calibrated(real):

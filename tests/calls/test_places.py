@@ -15,6 +15,7 @@ CITIES = {  # one in each quarter of the globe, at both sides of the date line a
     "Bremen": (8.80717, 53.07516),
     "Montreal": (-73.56725, 45.50169),
     "Anchorage": (-149.90028, 61.21806),
+    "Quito": (-78.46784, -0.18065),
     "Buenos Aires": (-58.37723, -34.61315),
     "Nairobi": (36.81667, -1.28333),
     "Suva": (178.44190, -18.14161),
@@ -48,6 +49,7 @@ CRS = {  # projected systems, each of the city that it is made for
     "Bremen": 25832,
     "Montreal": "NAD83 / MTM zone 8",
     "Anchorage": "EPSG:3338",
+    "Quito": "EPSG:32717",
     "Nairobi": "+proj=utm +zone=37 +south +ellps=WGS84 +units=us-ft",
     "Suva": 3460,
 }

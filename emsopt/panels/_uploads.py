@@ -416,7 +416,7 @@ def city_of_model(model: Model, **about: Any) -> OpenedCity:
     about["cell_km"] = model.demand.cell_km
     about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}
     given = {key: getattr(settings, key) for key in ("hours", "weekdays")}
-    about |= {key: value and ", ".join(map(str, value)) for key, value in given.items()}
+    about |= {key: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for key, v in given.items()}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
     if settings.hours is not None or settings.weekdays is not None:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)

@@ -6,6 +6,7 @@
 
 from .advice import Advice as Advice
 from .advice import advise
+from .comparison import Comparison as Comparison
 from .comparison import compare
 from .day_plan import Plan as Plan
 from .day_plan import hourly_plan, judge_plan

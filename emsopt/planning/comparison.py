@@ -348,7 +348,7 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
         yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
     better = _percent_text(answer.probability_better, len(answer.values))
-    low, high = sorted((scale * gap.low, scale * gap.high), key=abs if gap.excludes_zero else None)
+    low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
     begin = f"{abs(low):.2g}" if gap.excludes_zero else _difference_text(low)
     interval = f"(90 % interval: {begin} to {_difference_text(high, unit)})"
     yield f"The {quantity} of {last!r} is {_difference_text(scale * gap.mean, unit)} than that of {first!r} {interval}."

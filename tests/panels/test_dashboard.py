@@ -411,8 +411,8 @@ def test_malformed_uploads_give_clear_messages(refs):
         "no longitude": LOG | {"my_stations.csv": stations.replace("lon", "long way")},
         "no service times": CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")},
         "a long line": LOG | {"my_calls.csv": ";" * 100_000 + "\n"},
+        "too many sites": CITY | {"sites.csv": CITY["sites.csv"] + "".join(f"s{k},1,40,-30,45\n" for k in range(201))},
     }
-
     read(refs, CITY)
     refs["refuse_bad"].value, figures = True, refs["figures"].value
     for what, files in malformed.items():

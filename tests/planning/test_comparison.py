@@ -48,6 +48,7 @@ def test_difference_probability_and_weeks_are_those_of_the_closed_form(answer):
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
     assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
     assert answer.difference[1:] == pytest.approx((mean - 1.645 * sd, mean + 1.645 * sd), abs=0.15)
+    assert "(90 % interval: 1.2 higher to 1.9 min lower)" in str(answer)
     assert answer.probability_better == pytest.approx(0.6554, abs=0.05)  # Φ(0.4)
     assert answer.variances["demand"] == pytest.approx(answer.variances["all"], rel=0.2)
     assert answer.variances["travel"] == answer.variances["service"] == 0

@@ -122,4 +122,5 @@ def test_a_plan_is_the_best_sequence_of_deployments(which):
         assert result.moves.max() <= most
         assert result.lower_bound <= result.value + 1e-9
         assert result.free_value - 1e-9 <= result.value <= result.fixed_value + 1e-9
+        assert most or result.value == pytest.approx(result.fixed_value, abs=1e-7)
     assert result.value == pytest.approx(result.free_value, abs=1e-7)  # two units, two moves: no limit

@@ -111,6 +111,7 @@ FORM = "damaged: a result or a table has another form"
         (*entry(lambda about: about.update(scenarios=[[1]])), FORM),
         (*entry(lambda about: about["results"][0]["table"].update(rows=["a"])), FORM),
         (*entry(lambda about: about["results"][0].pop("kind")), FORM),
+        (*entry(lambda about: about["results"][0].update(table=[])), FORM),
         ("city/atoms.csv", lambda _: "name\na\n", r"damaged.*atoms\.csv"),
         ("by_hour.csv", lambda _: "hour,a\n0,x\n", "damaged"),
     ],

@@ -8,13 +8,13 @@ from emsopt.commands import _shared
 
 @pytest.fixture
 def emsopt(capsys):
-    """Run ``emsopt`` with arguments, check its status, and return what it printed."""
+    """Run ``emsopt`` with arguments, check its status, and return its results or, if it failed, all it printed."""
 
     def run(*arguments, status=0):
         assert main([*map(str, arguments)]) == status
         out, err = capsys.readouterr()
         assert status != 2 or "emsopt: " in err
-        return out + err
+        return out + err if status else out
 
     return run
 

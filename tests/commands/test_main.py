@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
+from emsopt.__main__ import main
 from emsopt.optimizers.deployments import swaps
 
 
@@ -70,11 +71,11 @@ def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, emsopt):
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, emsopt):
+def test_warnings_are_printed_in_one_line_without_a_path(tmp_path, capsys):
     town = eo.datasets.grid_city(n_sites=6, units=3, rng=1).replace(service_times=[10, 20, 40, 80, 20, 30])
     given = ["--city", town.save(tmp_path / "town"), "--out", tmp_path / "o"]
-    text = emsopt(*given, "--units", "3", "--evaluator", "approximate")
-    lines = [line for line in text.splitlines() if "warning: " in line]
+    assert main([*map(str, given), "--units", "3", "--evaluator", "approximate"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert lines
     assert all(line.startswith("emsopt: warning: ") for line in lines)
     assert not any(".py" in line or "AccuracyWarning" in line for line in lines)

@@ -30,7 +30,7 @@ from ..planning.comparison import Interval
 from ..planning.settings import OPTIONS, Settings, name_station_columns, parse_columns
 from ..planning.sweeps import scenario_row
 from ..roads import RoadNetwork
-from . import _shared
+from . import _output
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -64,7 +64,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--skip-empty-days", dest="empty_days", help="treat days without calls as not recorded", **missing)
     add("--accept-findings", action="store_true", help="go on although checks of the data find something wrong")
     add("--moves", type=int, metavar="K", help="plan the day, with at most K units moved between two hours")
-    _shared.add_fleet_options(parser)
+    _output.add_fleet_options(parser)
     add = parser.add_argument_group("the log and times, as in the form of the dashboard").add_argument
     for name, option in OPTIONS.items():
         text = option.help.replace("%", "%%") + "; or a .csv file with a column 'station'" * (name == "today")
@@ -127,14 +127,14 @@ def _run_analysis(options: Namespace) -> None:
     inputs = [*options.files, *(getattr(options, name) for name in ("areas", "travel_times", "roads", "homes"))]
     settings = _make_settings(options)
     calls, stations = _read_log(options)
-    progress = _shared.progress_option("starts of the search, then cities drawn")
+    progress = _output.progress_option("starts of the search, then cities drawn")
     advice = advise(calls, stations, settings, progress=progress)
-    out = _shared.results_folder(options.out, inputs)
-    lines = [_shared.wrap_text(with_option_names(line)) for line in advice.sentences]
+    out = _output.results_folder(options.out, inputs)
+    lines = [_output.wrap_text(with_option_names(line)) for line in advice.sentences]
     last = ["Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
     lines += map(with_option_names, ("", *(advice.details if options.details else last)))
     print("\n".join(lines), flush=True)
-    _shared.write_results(out, _write_results(advice, out, options.moves), start)
+    _output.write_results(out, _write_results(advice, out, options.moves), start)
 
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
@@ -146,11 +146,11 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
         yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    yield from _shared.draw_deployments(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
+    yield from _output.draw_deployments(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
-        advice = advice.with_day(moves, progress=_shared.progress_option("plan of the day"))
+        advice = advice.with_day(moves, progress=_output.progress_option("plan of the day"))
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")

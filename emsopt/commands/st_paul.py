@@ -16,7 +16,7 @@ from ..evaluators import Evaluation, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.metrics import metric_label
 from ..evaluators.objective import Objective
-from . import _shared
+from . import _output
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -33,7 +33,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--city", metavar="FOLDER", help="folder written by City.save (default: St. Paul)")
     parser.add_argument("--units", type=int, metavar="P", help="fleet size (default: 9 for St. Paul)")
     parser.add_argument("--load", type=float, metavar="RHO", help="rescale calls to this load per unit")
-    _shared.add_fleet_options(parser)
+    _output.add_fleet_options(parser)
 
 
 def run(options: Namespace) -> None:
@@ -50,9 +50,9 @@ def run(options: Namespace) -> None:
     space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
     metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
     objective = Objective(city, space, options.evaluator, metric, capacity=options.capacity)
-    out = _shared.results_folder(options.out, [options.city])
+    out = _output.results_folder(options.out, [options.city])
     found = find_deployments(objective, options.threshold)
-    _shared.write_results(out, _write_tables(options, objective, found, out), start)
+    _output.write_results(out, _write_tables(options, objective, found, out), start)
 
 
 def print_city(city: City, units: int) -> None:
@@ -81,7 +81,7 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    best, sites, how = search(objective, progress=_shared.progress_option("search, starts"))
+    best, sites, how = search(objective, progress=_output.progress_option("search, starts"))
     idle = space.units - int((space.capacities > 0).sum())
     deployments = {best: sites}
     if idle <= 0:
@@ -105,7 +105,7 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     """
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    yield from _shared.draw_deployments(objective.city, objective.metric, found, out)
+    yield from _output.draw_deployments(objective.city, objective.metric, found, out)
     space, metric, capacity = objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
     queue = capacity == "queue"
@@ -113,14 +113,14 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     other = queue or options.colocate or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not other
     settled = [load for load in loads.index if load < 1 or not queue]
-    progress = _shared.progress_option("loads")
+    progress = _output.progress_option("loads")
     by_load = load_sweep(space.city, space, settled, metric=metric, capacity=capacity, progress=progress)
     label = metric_label(metric)
     title = f"{label[0].upper()}{label[1:]} against offered load, approximate hypercube, {capacity}"
     _print_table(title, by_load, (loads, "second version, Table 1") if paper else None)
     yield write_file(out / "by_load.csv", table_text(by_load, index=True))
     if paper:
-        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_shared.progress_option("service rates"))
+        by_rate = service_rate_sweep(space.city, space, rates.index, progress=_output.progress_option("service rates"))
         title = "Mean response (min) against service rate (calls per day), approximate hypercube, loss"
         _print_table(title, by_rate, (rates, "first version, Table 3"))
         yield write_file(out / "by_service_rate.csv", table_text(by_rate, index=True))

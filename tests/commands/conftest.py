@@ -3,7 +3,7 @@
 import pytest
 
 from emsopt.__main__ import main
-from emsopt.commands import _shared
+from emsopt.commands import _output
 
 
 @pytest.fixture
@@ -22,4 +22,4 @@ def emsopt(capsys):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_shared, "draw_deployments", lambda *_: [])
+    monkeypatch.setattr(_output, "draw_deployments", lambda *_: [])

@@ -13,7 +13,7 @@ from synthetic_log import synthetic_log
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt.calls.recorded import measures, recorded_responses, rounded_measures
-from emsopt.commands import _shared
+from emsopt.commands import _output
 
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 
@@ -48,7 +48,7 @@ def files(frames, tmp_path_factory):
 def once(folder, files, *options):
     """Run the command for several tests; return its folder and what it printed."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(_shared, "draw_deployments", lambda *_: [])
+        patch.setattr(_output, "draw_deployments", lambda *_: [])
         assert main(["city", *files, "--cell", "3", "--out", str(folder), *options]) == 0
     return folder, printed.getvalue()
 

@@ -35,7 +35,7 @@ def practice():
 
 def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, monkeypatch, capsys):
     """It asks for the same advice as Python does; within 40 lines, and the answer within twelve."""
-    monkeypatch.setattr("emsopt.commands._shared.draw_deployments", lambda *_: [])
+    monkeypatch.setattr("emsopt.commands._output.draw_deployments", lambda *_: [])
     asked = []
     monkeypatch.setattr("emsopt.commands.own_city.advise", lambda *given, **_: asked.append(given) or san_jose)
     assert main(["city", "--san-jose", "--out", str(tmp_path)]) == 0

@@ -111,8 +111,8 @@ class Navigation:
         self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
         self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        always = self._open_mask(() if closed is None or callable(closed) else closed)
-        self._is_open = lru_cache(maxsize=1)(lambda t: self._open_mask(closed(t)) if callable(closed) else always)
+        always = ~net.closures(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: ~net.closures(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
@@ -133,9 +133,6 @@ class Navigation:
         if key not in self._best:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
-
-    def _open_mask(self, closed: Iterable[Any]) -> BoolArray:
-        return ~self.net.closures(closed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -336,10 +333,7 @@ def run(
 def _stored_round(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values that a checkpoint has of the current round, shape (k,); raise unless they are a path.
-
-    A warning is issued if these are not the arms that the agent has picked now (``picks``).
-    """
+    """Return a checkpoint's arms and values of this round, (k,) each, instead of ``picks``; raise unless a path."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)

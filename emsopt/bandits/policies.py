@@ -146,13 +146,7 @@ class ShortestPath:
 
 
 def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
-    """Return the mean of max(0, X) for Gaussian X of the given mean and standard deviation (at least 0), elementwise.
-
-    Examples
-    --------
-    >>> rectified_mean([-1.0, 0.0, 50.0], 1.0).round(4).tolist()
-    [0.0833, 0.3989, 50.0]
-    """
+    """Return the mean of max(0, X), elementwise, for Gaussian X of a given mean and standard deviation (at least 0)."""
     mean, deviation = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(deviation, dtype=float))
     # a mean without deviation is certain: z is infinite, with its sign
     z = np.divide(mean, deviation, out=np.where(mean > 0, np.inf, -np.inf), where=deviation > 0)

@@ -15,9 +15,8 @@ E_det         ``mean``            deterministic energy, equation (8), Wh
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
 (`emsopt.surrogates.graph_matern.ContextKernel`).
 
-`Prior` stores the covariance: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg. `LazyPrior` computes
-rows, variances and draws when they are needed: a row by two sparse solves, a draw by random features of k_f (Rahimi and
-Recht 2007), each of which multiplies one draw of the graph process.
+`Prior` stores the covariance, 8 n² bytes for n arms. `LazyPrior` computes rows by two sparse solves when needed, and
+draws by random features of k_f (Rahimi and Recht 2007), each of which multiplies one draw of the graph process.
 """
 
 from dataclasses import dataclass

@@ -13,11 +13,10 @@ import numpy as np
 from .._files import locate, pickles
 from ..city import travel
 from ..city.city import City
-from ..errors._types import Rng
+from ..errors._types import IntArray, Rng
 from ..errors._validate import choice, generator, positive_number, whole_number
 
 if TYPE_CHECKING:
-    from ..errors._types import IntArray
     from ..operations import System
     from ..roads import RoadNetwork
 
@@ -32,7 +31,6 @@ PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED}/Saint_Paul.pkl"
 PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
 
 GRID_SPEED_KMH = 40
-GRID_UNIFORM_RANGE_MIN = (5, 30)  # as in the code published with the papers
 
 
 def load_st_paul(version: str = "embedded") -> City:
@@ -166,7 +164,7 @@ def grid_city(
         times = travel.plane_km(centres[cells], centres) / GRID_SPEED_KMH * 60
         how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
     else:
-        low, high = GRID_UNIFORM_RANGE_MIN
+        low, high = 5, 30  # minutes, as in the code published with the papers
         times = draws.uniform(low, high, (n_sites, size**2))
         how = f"; times drawn between {low} and {high} min, whatever the distance."
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])

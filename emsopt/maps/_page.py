@@ -83,10 +83,7 @@ def json_text(data: Any) -> str:
 
 
 def delta_encode(line: ArrayLike, scale: int) -> list[int]:
-    """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
-
-    Coordinates are multiplied by ``scale`` and rounded to whole numbers.
-    """
+    """Return a line's first point and the steps between points, latitude first, times ``scale`` and rounded."""
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
     return np.diff(points, axis=0, prepend=0).ravel().tolist()  # small steps take fewer digits than coordinates
 

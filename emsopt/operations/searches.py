@@ -169,11 +169,7 @@ def _change_entry(table: list[list[int]], n_sites: int, rng: np.random.Generator
 
 
 def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
-    """Return a compliance table in which each entry is the next less the site whose loss raises the mean cost least.
-
-    The last entry is ``sites``. ``costs`` has shape (N, M), the demand ``shares`` shape (M,); units are busy with
-    probability ``busy``.
-    """
+    """Return the first table of `best_table`, from costs, shape (N, M), and demand shares, shape (M,)."""
 
     def expected_cost(chosen: list[int]) -> float:
         chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free

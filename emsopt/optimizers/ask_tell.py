@@ -227,10 +227,7 @@ class AskTell(Generic[X]):
 
 
 def read_candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
-    """Return a list of one or several candidates, given in any form that ``x0`` of `minimize` takes, in canonical form.
-
-    ``name`` is the name of the argument in messages.
-    """
+    """Return candidates, in any form that ``x0`` of `minimize` takes, as a canonical list; messages say ``name``."""
     if x0 is None:
         return []
     # a list of numbers is one candidate, a list of lists or dicts several

@@ -417,10 +417,7 @@ def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None
 def build_objective(
     sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
 ) -> Objective | BoxObjective:
-    """Return the objective that a search evaluates, of the given sense; raise if arguments contradict each other.
-
-    ``box`` holds the arguments of `minimize` that apply to boxes only, None if omitted.
-    """
+    """Return the objective that a search evaluates; ``box`` holds the arguments of `minimize` for boxes only."""
     if isinstance(method, str) and not isinstance(objective, Objective):
         return to_box_objective(objective, **box, sense=sense)
     given = [name for name, value in box.items() if value is not None]

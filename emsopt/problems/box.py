@@ -346,11 +346,7 @@ class Box:
     def latin_hypercube(
         self, n: int, *, rng: np.random.Generator, draw: Callable[[], FloatArray] | None = None
     ) -> FloatArray:
-        """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
-
-        Points that the constraints do not allow are replaced by random ones that they allow, from ``draw`` or else
-        `sample`.
-        """
+        """Draw a Latin hypercube, (n, d) (McKay et al. 1979); `sample` or ``draw`` replaces points not allowed."""
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
         points = self._from_relative((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:

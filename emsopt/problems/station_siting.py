@@ -56,11 +56,7 @@ def siting(city: City, stations: int) -> Problem:
 
 
 def sited_city(city: City, x: ArrayLike) -> City:
-    """Return the city with p stations as its sites, whose locations are a point of `siting`, shape (2 p,).
-
-    They are named "station 1" and so on; with one unit at each, `emsopt.evaluators.evaluate` yields the value of
-    `siting`.
-    """
+    """Return the city with p stations as its sites, "station 1" and so on, at a point of `siting`, shape (2 p,)."""
     stations = _validate.real_array(x, "x", (None,))
     if len(stations) == 0 or len(stations) % 2:
         raise InputError(f"`x` must hold two coordinates per station; got {len(stations)} numbers.")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,6 @@ from ._tables import read_tables
 from .energy import INCLINE_RANGE
 from .shortest_paths import MAX_COORDINATE_M, MAX_LENGTH_M, MAX_SPEED_M_S, LineGraph, legal_turns, validate_connections
 from .snapping import Snapper
-
-if TYPE_CHECKING:
-    from .travel_times import WayFinder
 
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
@@ -263,10 +260,7 @@ class RoadNetwork(LineGraph):
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
     def largest_component(self) -> RoadNetwork:
-        """Return the largest strongly connected component, in which each edge can be reached from every other.
-
-        "Bayesian Analysis of Combinatorial Gaussian Process Bandits" drops the other edges as well.
-        """
+        """Return the largest strongly connected component, in which each edge can be reached from every other."""
         _, part = connected_components(self._search_graph, directed=True, connection="strong")
         inside = part == np.argmax(np.bincount(part))
         if inside.all():
@@ -295,8 +289,7 @@ class RoadNetwork(LineGraph):
         if speeds is None:
             speeds = self.speed_limits
         elif isinstance(speeds, Mapping):
-            unknown = [key for key in speeds if key not in self.classes]
-            if unknown:
+            if unknown := [key for key in speeds if key not in self.classes]:
                 known = ", ".join(sorted(set(self.classes)))
                 raise InputError(f"`speeds` must be by class of road; {unknown[0]!r} is none of {known}.")
             by_class = [speeds.get(key, limit) for key, limit in zip(self.classes, self.speed_limits, strict=True)]
@@ -352,7 +345,7 @@ class RoadNetwork(LineGraph):
         return Snapper(self.polylines, self.geographic, self.classes, self.connections)
 
     @cached_property
-    def _way_finder(self) -> WayFinder:
+    def _way_finder(self) -> Any:
         from .travel_times import WayFinder  # loads numba
 
         return WayFinder(self)

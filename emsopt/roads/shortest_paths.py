@@ -35,10 +35,7 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return the indices, shape (k,), of edges given by index, by id or by E truth values.
-
-        Error messages call the argument ``name``.
-        """
+        """Return the indices, (k,), of edges given by index, by id or by E truth values; messages say ``name``."""
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         given = list(values)
@@ -151,10 +148,7 @@ def validate_connections(values: ArrayLike, n: int) -> IntArray:
 
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
-    """Return all turns as pairs of edges (from, to), shape (C, 2), with U-turns only where there is no other exit.
-
-    ``tails`` and ``heads``, shape (E,), are the nodes at which edges start and end.
-    """
+    """Return all turns, (C, 2), between edges from nodes ``tails`` to ``heads``, (E,); U-turns at dead ends only."""
     edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})
     turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
     onward = turns["head_next"] != turns["tail"]

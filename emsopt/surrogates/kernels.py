@@ -127,9 +127,7 @@ class DeploymentKernel(Kernel):
         leaves, enters = factors(gives, -1), factors(takes, 1)
 
         def sums(w: FloatArray) -> FloatArray:
-            first, second = (
-                (w * term).T * leave for term, leave in zip((location, configuration), leaves, strict=True)
-            )
+            first, second = (w * location).T * leaves[0], (w * configuration).T * leaves[1]
             total: FloatArray = first.T @ enters[0] + second.T @ enters[1]
             return total
 

@@ -220,10 +220,7 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
 
 
 def density_design(n: int, d: int, *, rng: Rng) -> FloatArray:
-    """Return n points of the unit cube, (n, d): the first at random, each further one where their density is least.
-
-    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
-    """
+    """Return n points of the unit cube, (n, d): the first at random, others where the density W is least, (3.10)."""
     rng = _validate.generator(rng)
     X = rng.random((1, d))
     while len(X) < n:

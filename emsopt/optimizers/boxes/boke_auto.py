@@ -118,9 +118,8 @@ class AdditiveProcess:
 
     def maximize(self, confidence: float, rng: np.random.Generator) -> FloatArray:
         """Return the point, (d,), whose coordinates maximise μ_j + ``confidence`` σ_j on a randomly shifted grid."""
-        z = np.clip(
-            (np.arange(GRID_POINTS + 1) - rng.random()) / (GRID_POINTS - 1), 0, 1
-        )  # or points would share coordinates
+        # shifted, or points would share coordinates
+        z = np.clip((np.arange(GRID_POINTS + 1) - rng.random()) / (GRID_POINTS - 1), 0, 1)
         sides = [self.predict_input(j, z) for j in range(self.X.shape[1])]
         return z[np.argmax([mean + confidence * deviation for mean, deviation in sides], axis=1)]
 
@@ -259,9 +258,8 @@ def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
         return error(np.interp(modelled.mean() + standard_deviation(modelled) * predicted, known, scores[first]))
 
     plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardize_values(gains), scores))
-    errors = [error_of_gains(each.leave_one_out, gains) for each in plain] + [
-        error(each.leave_one_out) for each in scored
-    ]
+    errors = [error_of_gains(each.leave_one_out, gains) for each in plain]
+    errors += [error(each.leave_one_out) for each in scored]
     k = int(np.argmin(errors))
     if errors[k] > ERROR_RATIO * error_of_gains(process.leave_one_out, clip_at_median(X, gains)):
         return None

@@ -118,7 +118,6 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 RESTARTS = 2
 LEAST_NOISE = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
-RANDOM_LENGTHSCALES = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
@@ -136,7 +135,7 @@ class GPEI(BoxOptimizer):
             kernels.append(Additive(broad))
             options: dict[str, Any] = {"noise_ratio": NOISY_RATIO, "spread": SPREAD}
         else:
-            low, high = np.log(RANDOM_LENGTHSCALES)
+            low, high = np.log((0.1, 2.0))  # range of random lengthscales, in widths of the box
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
             options = {"noise_ratio": LEAST_NOISE, "noise_ratio_bounds": (LEAST_NOISE, LEAST_NOISE)}
         kernels += [self._last.kernel] if self._last else []

@@ -122,10 +122,9 @@ class GPpM(Optimizer):
         super().__init__(objective, rng=rng)
         # below 2, no swap is allowed
         if not (edge >= 2 and grow[0] >= 1 <= shrink[0] and grow[1] >= 1 > shrink[1] > 0):
-            given = f"edge {edge}, grow {grow}, shrink {shrink}"
             raise InputError(
                 "`edge` must be at least 2, `grow` a number and a factor of at least 1, `shrink` a number of at "
-                f"least 1 and a factor below 1; got {given}."
+                f"least 1 and a factor below 1; got edge {edge}, grow {grow}, shrink {shrink}."
             )
         self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
         self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")
@@ -294,10 +293,7 @@ class GPpM(Optimizer):
     def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
     ) -> tuple[Score, ScoreBounds]:
-        """Return the score of deployments, ``rate`` of mean and deviation, and upper bounds on it after swaps.
-
-        ``rate`` must fall with the mean and rise with the deviation. The bounds need O(n) per swap.
-        """
+        """Return a score, ``rate``, which must fall with the mean and rise with the deviation, and bounds for swaps."""
 
         def score(counts: IntArray) -> FloatArray:
             mean, variance = process.predict(counts, self._prior(counts) + constant)

@@ -367,10 +367,7 @@ def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, soon
 
 @njit(cache=True, nogil=True)
 def expected_changes(of: EstimateInput, counts: IntArray) -> FloatArray:
-    """Return how the expected cost changes if a unit moves from twin group g to h, shape (G, G); ``counts`` are (G,).
-
-    Entries are without meaning if g holds no unit or g is h.
-    """
+    """Return the change of expected cost, (G, G), if a unit moves from group g to another, h, at ``counts``, (G,)."""
     groups, costs = of.groups, of.costs
     (M, G), R = groups.shape, len(of.shares)
     q = np.append(of.shares, 0.0)  # a unit beyond the last place counts for nothing

@@ -51,7 +51,7 @@ averaged over the number of busy units (Erlang's loss formula).
 import csv
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -64,9 +64,6 @@ from ..functions import ackley6, hartmann6, levy6
 from ..problem import Problem
 from .marginals import TruncatedNormal
 from .problem import ControlProblem, evaluate_in_chunks
-
-if TYPE_CHECKING:
-    from scipy.interpolate import RectBivariateSpline
 
 # mean costs of the seven control sets, in their order
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
@@ -158,9 +155,8 @@ def _noise_level(points: FloatArray) -> FloatArray:
 
 # -- plant --
 
-REPOSITORY = "sebtsh/cost-varying-variable-subsets-BO"
-COMMIT = "16ffdab13ede72fbed2427995a1c27b75993135d"
-URL = f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/plant/gp_leaf_dict.p"
+PUBLISHED = "sebtsh/cost-varying-variable-subsets-BO/16ffdab13ede72fbed2427995a1c27b75993135d"  # repository and commit
+URL = f"https://raw.githubusercontent.com/{PUBLISHED}/data/plant/gp_leaf_dict.p"
 SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
 
 PLANT_RANGES = np.array([(0, 7.7), (0, 3.5), (0, 10.4), (8.9, 11.3), (2.5, 6.5)])
@@ -208,7 +204,7 @@ def ems_service() -> Problem:
 
 
 @cache
-def _travel_tables() -> "list[RectBivariateSpline]":
+def _travel_tables() -> list[Any]:
     """Return the mean travel time (min), without and with relocation, as splines over units and load (1 is today's)."""
     from scipy.interpolate import RectBivariateSpline
 

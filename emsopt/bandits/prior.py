@@ -35,7 +35,6 @@ from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, 
 SD_RATIO = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
 PRODUCT_SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
 MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
-MOST_DENSE_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 PRODUCT_FEATURES = 128  # random features of k_G k_f in a draw, each with a draw of the graph process of its own
 CONTEXT_FEATURES = 1024  # random features of k_f'
@@ -245,7 +244,8 @@ def navigation_prior(
     ratios = _validate.real_array(ratios, "congestion", shape, low=0.0, strictly=True, high=1.0)
     hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
-    lazy = hours * net.n_edges > MOST_DENSE_ARMS if lazy is None else _validate.truth(lazy, "lazy")
+    # above 10,000 arms, the factor of a dense covariance takes minutes and a round seconds
+    lazy = hours * net.n_edges > 10_000 if lazy is None else _validate.truth(lazy, "lazy")
     if size > MEMORY_LIMIT_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "

@@ -216,8 +216,6 @@ def load_auckland() -> tuple[System, IntArray]:
     >>> system, sites = load_auckland()
     >>> system
     System(14 sites, 470 atoms, 4 hospitals, 3 priorities, 2 modes)
-    >>> round(system.city.offered_load(len(sites)), 2)
-    0.65
     """
     import pandas as pd
 

@@ -2,9 +2,8 @@
 
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
-calls that the station answers, not the road taken; shares below 2 % have no line. The page contains its own copy of
-Leaflet (`vendor`), and its content security policy prevents all requests to servers. `emsopt.maps.folium_map` can have
-a street map as background. The counterpart in matplotlib is `emsopt.plots.deployments`.
+calls that the station answers, not the road taken; shares below 2 % have no line. `emsopt.maps.folium_map` can have a
+street map as background. The counterpart in matplotlib is `emsopt.plots.deployments`.
 """
 
 from __future__ import annotations

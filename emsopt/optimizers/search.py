@@ -188,10 +188,6 @@ def minimize(
     >>> run = eo.minimize(objective, "local", budget=200, rng=0)
     >>> round(run.fun, 2), run.nfev, run.message
     (5.93, 200, 'budget of 200 evaluations used')
-    >>> inputs = {"rate": (0.1, 1.0), "solver": eo.optimizers.Categorical(["adam", "sgd"])}
-    >>> loss = lambda rate, solver: rate + (solver == "sgd")
-    >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
-    'adam'
     """
     return _search("min", SimpleNamespace(**locals()))
 

@@ -1,10 +1,4 @@
-"""Test problems for optimizers, each with its domain and its best known value.
-
->>> import emsopt as eo
->>> f = eo.problems.hartmann3()
->>> round(f([0.1, 0.55, 0.85]), 3)
--3.861
-"""
+"""Test problems for optimizers, each with its domain and its best known value."""
 
 from .control.marginals import Empirical, TruncatedNormal, Uniform
 from .control.problem import ControlProblem, Play

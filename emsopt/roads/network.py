@@ -31,9 +31,6 @@ from .snapping import Snapper
 
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
-ARTERIAL_EVERY = 3  # streets of `grid_roads`
-BLOCK_M = 100.0
-MAX_MEDIAN_SPEED_M_S = 45.0  # a higher median speed indicates another unit
 SPEED_RANGE: dict[str, Any] = {"unit": "m/s", "low": 0.0, "strictly": True, "high": MAX_SPEED_M_S}
 _FORMAT_KEY, _FORMAT = "emsopt roads", 1
 
@@ -98,7 +95,7 @@ class RoadNetwork(LineGraph):
         lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True, high=MAX_LENGTH_M)
         n = len(lengths)
         speed_limits = _validate.real_array(speed_limits, "speed_limits", (n,), **SPEED_RANGE)
-        if (median := np.median(speed_limits)) > MAX_MEDIAN_SPEED_M_S:
+        if (median := np.median(speed_limits)) > 45:  # a higher one indicates another unit
             raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
         geographic = _validate.truth(geographic, "geographic")
         classes = ("unknown",) * n if classes is None else classes
@@ -409,7 +406,7 @@ def grid_roads(
     places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))  # row 0 is north
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)
     heights = relief * (1 + np.sin(places @ waves.T + phases).mean(axis=1)) / 2  # the mean is in [-1, 1]
-    places = places * BLOCK_M
+    places = places * 100.0  # m
 
     number = np.arange(rows * columns)
     east, south = number[column + 1 < columns], number[row + 1 < rows]
@@ -419,7 +416,7 @@ def grid_roads(
     tails, heads = ends.T
     rise = heights[heads] - heights[tails]
     across = np.hypot(*(places[heads] - places[tails]).T)
-    arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % ARTERIAL_EVERY == 0
+    arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % 3 == 0
     return RoadNetwork(
         np.hypot(across, rise),  # along the slope
         np.where(arterial, ARTERIAL_M_S, RESIDENTIAL_M_S),

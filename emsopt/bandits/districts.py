@@ -47,17 +47,12 @@ ROWS = 4096  # arms at a time, to save memory
 
 
 class DistrictGP(Regression):
-    """Gaussian process over the arms of a large city, exact within districts.
+    """Gaussian process over the arms of a large city, exact within districts of at most 512 arms.
 
     Parameters
     ----------
     prior : LazyPrior
         From ``navigation_prior(net, lazy=True)``, or above 10,000 arms from ``navigation_prior(net)``.
-
-    Notes
-    -----
-    Districts have at most 512 arms, but all hours of an edge are in one. Edges of different districts inform each other
-    only through at most 256 features.
 
     Examples
     --------

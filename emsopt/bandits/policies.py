@@ -94,8 +94,7 @@ def play(agent: Any, environment: Any, oracle: Oracle, horizon: int) -> Iterator
     horizon = _validate.whole_number(horizon, "horizon")
     for t in range(1, horizon + 1):
         arms, allowed = environment.available(t)
-        indices = agent.indices(t, arms)
-        chosen = np.asarray(arms)[oracle(indices, allowed)]
+        chosen = np.asarray(arms)[oracle(agent.indices(t, arms), allowed)]
         values = environment.observe(t, chosen)
         agent.update(chosen, values)
         yield Round(t, chosen, values)

@@ -32,8 +32,6 @@ from ..roads.energy import edge_energy, standardize_columns
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
-SD_RATIO = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
-PRODUCT_SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
 MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 PRODUCT_FEATURES = 128  # random features of k_G k_f in a draw, each with a draw of the graph process of its own
@@ -266,7 +264,8 @@ def navigation_prior(
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
         on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))
-    kernel = ContextKernel(contexts, on_graph, SD_RATIO**2 * scale, PRODUCT_SHARE, (scale_of_k_f, scale_of_k_f))
+    # a quarter of the deterministic energies' standard deviation, and half of the variance for k_G k_f
+    kernel = ContextKernel(contexts, on_graph, 0.25**2 * scale, 0.5, (scale_of_k_f, scale_of_k_f))
     noise_variance = noise_sd**2 * scale
     if lazy:
         return LazyPrior(mean, noise_variance, kernel)

@@ -29,10 +29,8 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from ..errors import InputError, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..surrogates.graph_matern import ContextKernel
-from .prior import Prior
+from .prior import JITTER, Prior
 from .regression import Regression, sum_by_arm
-
-JITTER = 1e-10
 
 
 class SparseGP(Regression):

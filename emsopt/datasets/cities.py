@@ -183,11 +183,8 @@ def grid_city(
 
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
-AUCKLAND_CALLS_PER_DAY = 280
 DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORT_SHARE = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
-TIME_STEP_MIN = 0.02  # stored times are whole multiples
-REGULAR_TO_URGENT_RATIO = 1.42314  # ratio of driving times without and with lights and sirens
 
 
 def load_auckland() -> tuple[System, IntArray]:
@@ -223,9 +220,9 @@ def load_auckland() -> tuple[System, IntArray]:
 
     folder = locate.package_file("auckland")
     places = pd.read_csv(folder / "places.csv")
-    # rows are stored as differences
-    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * TIME_STEP_MIN
-    minutes = np.stack([urgent, urgent * REGULAR_TO_URGENT_RATIO])  # mode 0 with lights and sirens, mode 1 without
+    # rows are stored as differences, in whole multiples of 0.02 min
+    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * 0.02
+    minutes = np.stack([urgent, urgent * 1.42314])  # mode 0 with lights and sirens, mode 1 without
     kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
     stations, atoms, hospitals = kinds.values()
     share = places["weight"].to_numpy()[atoms]
@@ -233,7 +230,7 @@ def load_auckland() -> tuple[System, IntArray]:
     travel, nearest = urgent[np.ix_(stations, atoms)], minutes[1][np.ix_(atoms, hospitals)].min(axis=1)
     names = places["name"].to_numpy()
     city = City(
-        AUCKLAND_CALLS_PER_DAY / 24 * share / share.sum(),
+        280 / 24 * share / share.sum(),  # 280 calls a day
         travel,
         turnout_times=0,
         service_times=DELAY_MIN + travel + SCENE_MIN + TRANSPORT_SHARE * (nearest + HANDOVER_MIN),

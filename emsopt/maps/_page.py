@@ -113,8 +113,7 @@ def style_sheet() -> str:
 def _page_template(kind: str) -> str:
     """Return the HTML of a page for maps of a kind, with placeholders for its title and data."""
     texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*EXTRA_SCRIPTS.get(kind, (kind,)))}', "KIND": kind}
-    page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _read_page_file("page.html"))
-    return _fill_constants(page)
+    return _fill_constants(PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _read_page_file("page.html")))
 
 
 def _script(*kinds: str) -> str:

@@ -110,8 +110,7 @@ def _deployment_views(
     """Return one view per evaluation (of the demand if there is none), and one of a difference if there are two."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
-    together = np.concatenate([values for values, *_ in shaded.values()])
-    edges = _colours.colour_limits(together, limits)
+    edges = _colours.colour_limits(np.concatenate([values for values, *_ in shaded.values()]), limits)
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     others = [name for name in named if name != "today"]
     pair = [*others[:1], "today"] if "today" in named else others
@@ -194,9 +193,8 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
         said = f"{_units_text(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station_marker(place, "", str(len(units)), said, rows))
-    pairs = _colours.pairs_to_draw(fractions).tolist()
     return view | {
-        "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
+        "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in _colours.pairs_to_draw(fractions).tolist()],
         "summary": _summary(evaluation),
         "hint": f" Lines: who answers; shares below {_colours.LEAST_SHARE:.0%} are left out.",
     }

@@ -117,6 +117,5 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
         # a table's attribute `visits` is its column
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
         _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
-        edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
-        named[str(name)] = table.assign(edge=edges)
+        named[str(name)] = table.assign(edge=net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']"))
     return named

@@ -81,8 +81,7 @@ def late_shares(system: System) -> FloatArray:
     n, m = system.city.travel_times.shape
     late = np.zeros((n, m))
     for priority in system.priorities:
-        travel = system.to_place[priority.mode, n : n + m, :n].T
-        minutes = priority.delay + system.city.turnout_times[:, None] + travel
+        minutes = priority.delay + system.city.turnout_times[:, None] + system.to_place[priority.mode, n : n + m, :n].T
         late += priority.share * (minutes >= priority.target)
     return late
 

@@ -19,9 +19,7 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 from ..problems.box import MOST_LISTED
 from .result import Run
 
-X = TypeVar("X", bound=NDArray[Any])
-"""A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
-
+X = TypeVar("X", bound=NDArray[Any])  # a candidate: the sites of a deployment, (p,), or a point of a box, (d,)
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 

@@ -324,18 +324,15 @@ class _RunRecord:
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
     """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint."""
     of = _describe_deployments(objective) if isinstance(objective, Objective) else _describe_box(objective)
-    return {"method": name, **({} if isinstance(method, str) else _optimizer_settings(method)), **of}
-
-
-def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return the public attributes of an optimizer that are plain values, and a hash of its random generator."""
+    if isinstance(method, str):
+        return {"method": name, **of}
     plain = {  # public attributes are options, those with _ are state
-        name: value
-        for name, value in sorted(vars(optimizer).items())
-        if name[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
+        key: value
+        for key, value in sorted(vars(method).items())
+        if key[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
     }
-    state = repr(optimizer.rng.bit_generator.state)  # equal settings may go on with other random numbers
-    return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
+    state = repr(method.rng.bit_generator.state)  # equal settings may go on with other random numbers
+    return {"method": name, "settings": plain, "rng": sha256(state.encode()).hexdigest()[:16], **of}
 
 
 def _describe_deployments(objective: Objective) -> dict[str, Any]:
@@ -396,18 +393,13 @@ def resolve_method(
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
             + (" To give inputs or a starting point, write bounds=... or x0=..." if np.iterable(method) else "")
         )
-    _check_sense(sense, objective, method)
-    return method, name, kind
-
-
-def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None:
-    """Raise if ``method`` is an optimizer of another sense, or else ``objective`` has another sense."""
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
     if own is not None and _validate.choice(own, "sense", tuple(FUNCTION_BY_SENSE)) != sense:
         who = "`objective`" if known is objective else "`method`"
         right, wrong = FUNCTION_BY_SENSE[own], FUNCTION_BY_SENSE[sense]
         raise InputError(f"{who} has the `sense` {own!r}: use `{right}`, not `{wrong}`.")
+    return method, name, kind
 
 
 def build_objective(

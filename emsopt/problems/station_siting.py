@@ -24,8 +24,7 @@ from ..errors._types import ArrayLike, FloatArray
 from ..evaluators.by_name import values
 from .problem import Problem
 
-TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
-"""A function from straight-line distances (km) to travel times (min)."""
+TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]  # from straight-line distances (km) to times (min)
 
 
 def siting(city: City, stations: int) -> Problem:
@@ -46,8 +45,7 @@ def siting(city: City, stations: int) -> Problem:
     low, high = atoms.min(axis=0), atoms.max(axis=0)
 
     def value(x: FloatArray) -> float:
-        there = _replace_sites(city, x.reshape(p, 2), law)
-        return float(values(there, np.arange(p)[None])[0])
+        return float(values(_replace_sites(city, x.reshape(p, 2), law), np.arange(p)[None])[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
     names = [f"{axis}{k}" for k in range(1, p + 1) for axis in axes]

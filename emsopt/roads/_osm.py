@@ -72,7 +72,6 @@ ONE_WAY_DIRECTIONS = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 MOST_BYTES = 10**9  # a metropolitan region has some hundred million
-USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "junction")
 DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
 
@@ -102,8 +101,7 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     lengths = np.maximum(metres, SHORTEST_M)
     ends = np.array([(line[0], line[-1]) for line in lines])
     nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
-    elevated = np.array([edge.elevated for edge in edges])
-    inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, elevated)
+    inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, np.array([edge.elevated for edge in edges]))
     assumed = np.mean([edge.assumed for edge in edges])
     notes = [f"Speed limits of {assumed:.0%} of the edges are defaults of their class.", *remarks]
     if missing:
@@ -178,7 +176,7 @@ class _Reader:
         extra = "emergency" in self.keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
         if len(way.nodes) < 2 or not (extra or kind in SPEEDS_KMH) or not _is_open(tags, self.keys):
             return
-        used = {key: tags[key] for key in USED_TAGS if key in tags}
+        used = {key: tags[key] for key in ("highway", "maxspeed", "tunnel", "bridge", "junction") if key in tags}
         rule = next((rule for key in self.keys if (rule := f"oneway:{key}") in tags), "oneway")
         if rule in tags:  # one for the vehicle itself replaces `oneway`
             used["oneway"] = tags[rule]

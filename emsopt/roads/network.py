@@ -264,7 +264,6 @@ class RoadNetwork(LineGraph):
             return self
         kept, number = np.flatnonzero(inside), np.cumsum(inside) - 1  # edges keep their order
         lost = f"{self.n_edges - len(kept)} of {self.n_edges} edges"
-        note = f"{lost} lie outside the largest strongly connected part and are left out."
         return replace(
             self,
             lengths=self.lengths[kept],
@@ -274,7 +273,7 @@ class RoadNetwork(LineGraph):
             ids=tuple(self.ids[k] for k in kept),
             classes=tuple(self.classes[k] for k in kept),
             polylines=None if self.polylines is None else tuple(self.polylines[k] for k in kept),
-            notes=f"{self.notes} {note}".strip(),
+            notes=f"{self.notes} {lost} lie outside the largest strongly connected part and are left out.".strip(),
         )
 
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:

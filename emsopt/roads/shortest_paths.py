@@ -63,8 +63,7 @@ class LineGraph:
             return closed.copy()
         if np.iterable(closed) and not isinstance(closed, (str, np.ndarray)):
             given = list(closed)  # an iterator can be read only once
-            turns = [self._turn_mask(item) for item in given if isinstance(item, tuple)]
-            shut[self.n_edges :] = np.any(turns, axis=0)
+            shut[self.n_edges :] = np.any([self._turn_mask(item) for item in given if isinstance(item, tuple)], axis=0)
             closed = [item for item in given if not isinstance(item, tuple)]
         shut[self.edges(closed, "closed")] = True
         return shut

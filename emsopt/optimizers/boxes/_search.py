@@ -146,8 +146,7 @@ def draw_starts(
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):
         centres = np.resize(np.asarray(near, dtype=float), (n // 2, len(low)))
-        moved = centres + spread * (high - low) * rng.standard_normal(centres.shape)
-        points[1::2] = np.clip(moved, low, high)
+        points[1::2] = np.clip(centres + spread * (high - low) * rng.standard_normal(centres.shape), low, high)
     return points
 
 

@@ -238,8 +238,7 @@ def fill_distance(points: ArrayLike) -> float:
     d = design.shape[1]
     rng = np.random.default_rng(0)  # fixed: all designs are measured by the same probes
     probes = rng.random((PROBES, d))
-    tried = np.vstack([corners_of_cube(d, PROBES, rng), probes])
-    return float(np.max(KDTree(design).query(tried)[0]))
+    return float(np.max(KDTree(design).query(np.vstack([corners_of_cube(d, PROBES, rng), probes]))[0]))
 
 
 class KRUCB(BOKE):

@@ -113,8 +113,7 @@ class ControlModel:
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
         """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of the values in set ``i``."""
-        weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
-        return ExpectedBound(self, i, weight * self.beta)
+        return ExpectedBound(self, i, {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind] * self.beta)
 
     def best_of_sample(self, sample: "PosteriorSample", i: int) -> tuple[float, FloatArray]:
         """Return the largest expected value of a posterior sample for set ``i``, and its maximiser, shape (k,)."""
@@ -130,8 +129,7 @@ class ControlModel:
         """Return the bounds of set ``i``, (k, 2), and the best of n random points, half near good plays, (most, k)."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
-        near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
-        points = draw_starts(box, n, self.rng, near=near)
+        points = draw_starts(box, n, self.rng, near=[self.points[k][controlled] for k in np.argsort(self.values)[-8:]])
         return box, points[np.argsort(-function(points)[0])[:most]]
 
 
@@ -171,8 +169,7 @@ class ExpectedBound:
         deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), 1e-12))  # rounding may make it negative
         values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
         # slope of the root: its ½ cancels with the 2 of the square
-        share = self.weight * self.amplitude / (deviation.shape[1] * deviation)
-        pull -= np.einsum("kq,kqn->kn", share, w)
+        pull -= np.einsum("kq,kqn->kn", self.weight * self.amplitude / (deviation.shape[1] * deviation), w)
         apart = pull @ self.scaled - pull.sum(axis=1)[:, None] * (x / self.lengthscales)
         return values, apart / self.lengthscales
 

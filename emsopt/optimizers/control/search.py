@@ -157,8 +157,7 @@ def bocvs(
             steps.finish(row, learner, f"{number} plays", done=int(learner.spent))
     if not steps.rows:
         raise InputError(f"`budget` must pay for at least one play; the first one cost {play.cost:g}.")
-    columns = ["play", "set", "x", "value", "cost", "spent", "phase", "seconds"]
-    history = pd.DataFrame(steps.rows, columns=columns)
+    history = pd.DataFrame(steps.rows, columns=["play", "set", "x", "value", "cost", "spent", "phase", "seconds"])
     if regret:
         history = with_regret(history, problem, alpha)
     i, x = learner.recommend()

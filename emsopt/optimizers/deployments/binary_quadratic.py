@@ -126,8 +126,7 @@ def _minimize_by_cuts(
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
         taken, bound = _relax(pairs, (b + 2 * A @ floors)[place], p)
-    counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
-    return counts, bound + value(A, b, floors)
+    return floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int), bound + value(A, b, floors)
 
 
 # -- the papers' Algorithm 1 --

@@ -78,8 +78,7 @@ def local_search(
     [2, 4]
     """
     restarts = _validate.whole_number(restarts, "restarts", low=0)
-    number = CLASSICAL_STARTS + restarts if starts is None else len(starts)
-    with bar(progress, number, "start") as show:
+    with bar(progress, CLASSICAL_STARTS + restarts if starts is None else len(starts), "start") as show:
         if starts is None:
             chosen = _make_starts(objective.space, restarts, rng, show)
         else:

@@ -90,8 +90,17 @@ class ControlProblem:
     set_points: Any = ()
 
     def __post_init__(self) -> None:
-        check_objective(self.objective)
-        variables = self.objective.variables
+        f = _validate.instance(self.objective, "objective", Problem, "emsopt.problems.Problem")
+        if f.sense != "max" or (f.bounds != (0, 1)).any():
+            raise InputError(
+                f"`objective` must have sense 'max' and bounds 0 and 1; {f.name} has {f.sense!r} and "
+                f"{f.bounds.tolist()}. Convert it by its method on_unit_cube."
+            )
+        if f.noise_sd:
+            raise InputError(
+                f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem."
+            )
+        variables = f.variables
         control_sets = parse_sets(self.control_sets, variables)
         m = len(control_sets)
         n, k = len(self.set_values), len(self.set_points)
@@ -285,18 +294,6 @@ def sobol(d: int, n: int) -> FloatArray:
     from scipy.stats import qmc
 
     return qmc.Sobol(d, seed=1).random(n)  # fixed: all sets and runs have the same nodes
-
-
-def check_objective(f: Problem) -> None:
-    """Raise InputError unless ``f`` is a noise-free maximisation problem on the unit cube."""
-    _validate.instance(f, "objective", Problem, "emsopt.problems.Problem")
-    if f.sense != "max" or (f.bounds != (0, 1)).any():
-        found = f"{f.name} has {f.sense!r} and {f.bounds.tolist()}"
-        raise InputError(
-            f"`objective` must have sense 'max' and bounds 0 and 1; {found}. Convert it by its method on_unit_cube."
-        )
-    if f.noise_sd:
-        raise InputError(f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem.")
 
 
 def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:

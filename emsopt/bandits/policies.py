@@ -136,10 +136,7 @@ class ShortestPath:
         self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the cheapest path's edges in driving order, shape (k,), for costs ``indices`` of all edges, (E,).
-
-        ``allowed`` is one boolean per edge, or per edge and connection. Raise if there is no legal path of these.
-        """
+        """Return the cheapest path's edges, (k,), by costs ``indices``, (E,), of edges (and turns) ``allowed``."""
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)  # the network takes what is closed
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
 

@@ -160,11 +160,7 @@ def place_names(city: City) -> list[str]:
 
 
 def place_name(names: Sequence[str]) -> str:
-    """Return a common name of the sites at one location, as "Station 8" for "Station 8 (unit 1)", "Station 8 (unit 2)".
-
-    If the names differ before the bracket, it is the shortest name if all others begin with it, else all names joined
-    by " / ".
-    """
+    """Return a common name of the sites at one place: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)"."""
     before_bracket = {name.split("(")[0].rstrip() for name in names}
     shortest = min(names, key=len)
     if len(names) > 1 and len(before_bracket) == 1 and "" not in before_bracket:

@@ -70,6 +70,9 @@ class OptimalDispatch:
 def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response") -> OptimalDispatch:
     """Find the dispatch policy with the lowest mean cost of a call, for at most ten units.
 
+    A lost call costs as much as the largest cost of an answer: otherwise a policy could lower the mean cost by losing
+    costly calls, if service times differ.
+
     Parameters
     ----------
     city : City
@@ -77,11 +80,6 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     sites : array_like of int, shape (p,)
     metric : str, tuple or mapping
         As for `Objective`.
-
-    Notes
-    -----
-    A lost call costs as much as the largest cost of an answer: otherwise a policy could lower the mean cost by losing
-    costly calls, if service times differ.
 
     Examples
     --------

@@ -29,6 +29,8 @@ STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, t
 class OperationsObjective(Objective):
     """Function from a deployment to the share of calls that miss the target time of their priority, by simulation.
 
+    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_shares`.
+
     Parameters
     ----------
     system : System
@@ -38,10 +40,6 @@ class OperationsObjective(Objective):
         With a whole number every deployment meets the same calls, and a deployment always has the same value.
     **options
         For `simulate`, such as ``policy``, ``calls`` and ``shifts``.
-
-    Notes
-    -----
-    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_shares`.
 
     Examples
     --------

@@ -235,10 +235,7 @@ def read_candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
 
 
 def read_initial(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
-    """Return the observations in ``initial`` of `minimize`: pairs of a canonical candidate and its value, maybe NaN.
-
-    ``column`` is the column of a run's history that holds candidates, unless inputs have names.
-    """
+    """Return pairs of a canonical candidate and its value, maybe NaN; a run's ``column`` holds unnamed candidates."""
     found = []
     for k, (x, given) in enumerate(_to_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)

@@ -91,7 +91,8 @@ class LineGraph:
     ) -> IntArray:
         """Return the cheapest legal path from one edge to another: edges in driving order, shape (k,), with both.
 
-        Raise `NoWayError` if there is no such path, or the start or end is closed.
+        Raise `NoWayError` if there is no such path, or the start or end is closed. All searches on a network share one
+        matrix of weights: threads need separate networks.
 
         Parameters
         ----------
@@ -101,10 +102,6 @@ class LineGraph:
             Edges, by index or id.
         closed : array_like, optional
             Edges that cannot be used, and turns that cannot be made, as in `closures`.
-
-        Notes
-        -----
-        All searches on a network share one matrix of weights: threads need separate networks.
         """
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge_index(start, "start"), self._edge_index(end, "end")

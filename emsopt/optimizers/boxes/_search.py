@@ -13,8 +13,8 @@ import numpy as np
 from ...errors._types import ArrayLike, FloatArray
 from ...problems.box import Box
 
+# from points, (K, d), to their values, (K,), and slopes, (K, d)
 SmoothFunction: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the range of the values at the starting points
 POOL, STARTS = 100, 10  # many points are screened, as a climb takes dozens of evaluations

@@ -47,17 +47,12 @@ ROWS = 4096  # arms at a time, to save memory
 
 
 class DistrictGP(Regression):
-    """Gaussian process over the arms of a large city, exact within districts.
+    """Gaussian process over the arms of a large city, exact within districts of at most 512 arms.
 
     Parameters
     ----------
     prior : LazyPrior
         From ``navigation_prior(net, lazy=True)``, or above 10,000 arms from ``navigation_prior(net)``.
-
-    Notes
-    -----
-    Districts have at most 512 arms, but all hours of an edge are in one. Edges of different districts inform each other
-    only through at most 256 features.
 
     Examples
     --------
@@ -143,10 +138,7 @@ class DistrictGP(Regression):
 
 
 def context_features(prior: LazyPrior, most: int) -> FloatArray:
-    """Return Nyström features Φ of the context kernel, shape (n, R), R at most ``most``.
-
-    Φ Φᵀ approximates what the kernel of the contexts alone adds to the prior covariance.
-    """
+    """Return Nyström features Φ, (n, R), R at most ``most``: Φ Φᵀ is close to the covariance by contexts alone."""
     kernel = prior.kernel
     contexts = kernel.contexts / kernel.lengthscales[1]
     unique = np.unique(contexts, axis=0)  # a repeated context would be a landmark without information
@@ -164,10 +156,7 @@ def context_features(prior: LazyPrior, most: int) -> FloatArray:
 
 
 def partition_graph(adjacency: "sparse.csr_array[np.float64, tuple[int, int]]", size: int) -> IntArray:
-    """Return the part of each of n nodes of a graph, shape (n,), numbered from 0; parts have at most ``size`` nodes.
-
-    A part is halved by the order in which a breadth-first search from a node at its rim meets its nodes.
-    """
+    """Return the part, from 0, of each node of a graph, (n,), halved until no part has more than ``size`` nodes."""
     labels, parts, count = np.empty(adjacency.shape[0], dtype=np.intp), [np.arange(adjacency.shape[0])], 0
     while parts:
         part = parts.pop()

@@ -104,8 +104,7 @@ class ExactGP(Regression):
                 self._samples = self.prior.draw(self._draws, rng=rng)
             else:
                 factor = self.prior.factor if self._is_prior else jittered_cholesky(self._base_covariance)
-                noise = rng.standard_normal((self.n_arms, self._draws))
-                self._samples = self._base_mean[:, None] + factor @ noise
+                self._samples = self._base_mean[:, None] + factor @ rng.standard_normal((self.n_arms, self._draws))
             self._next = 0
         self._next += 1
         return self._condition(self._samples[:, self._next - 1 : self._next], rng)[arms, 0]
@@ -118,8 +117,7 @@ class ExactGP(Regression):
             factor = cholesky(S, lower=True, overwrite_a=True, check_finite=False)
             explained = solve_triangular(factor, self._rows, lower=True, check_finite=False)
             surprise = sums / counts - self._base_mean[self._arms]
-            weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
-            mean = self._base_mean + weights @ explained
+            mean = self._base_mean + solve_triangular(factor, surprise, lower=True, check_finite=False) @ explained
             variance = self._base_variance - np.einsum("ij,ij->j", explained, explained)
             self._solution = factor, explained, mean, np.maximum(variance, 0.0)
         return self._solution
@@ -140,8 +138,7 @@ class ExactGP(Regression):
         if self._next < self._samples.shape[1]:  # before the window is emptied, unused samples learn from it
             self._samples, self._next = self._condition(self._samples[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
-        covariance = self._base_covariance
-        self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
+        self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=self._base_covariance, overwrite_c=1, lower=1)
         self._base_mean, self._base_variance = mean, variance
         self._arms, self._rows = self._arms[:0], self._rows[:0]
         self._counts[:], self._sums[:] = 0, 0

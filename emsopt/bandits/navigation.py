@@ -19,9 +19,6 @@ comparison of paths, but leaves less to rectify: in Monaco no prior mean is then
 
 **Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at one
 hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles.
-
-**Large networks.** Above 10,000 arms, or with ``lazy=True``, the policies named "gp-..." learn with `DistrictGP`, an
-approximation, instead of `ExactGP`: a round on 100,000 edges takes about a second.
 """
 
 from __future__ import annotations
@@ -111,8 +108,8 @@ class Navigation:
         self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
         self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        always = self._open_mask(() if closed is None or callable(closed) else closed)
-        self._is_open = lru_cache(maxsize=1)(lambda t: self._open_mask(closed(t)) if callable(closed) else always)
+        always = ~net.closures(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: ~net.closures(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
@@ -133,9 +130,6 @@ class Navigation:
         if key not in self._best:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
-
-    def _open_mask(self, closed: Iterable[Any]) -> BoolArray:
-        return ~self.net.closures(closed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,7 +293,10 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT_STREAM)
-        model = _initial_regression(kind, prior, regression, agent_rng)
+        # the memo keeps the prior shared instead of copied, which may be gigabytes
+        model = new_regression(kind, prior) if regression is None else deepcopy(regression, {id(prior): prior})
+        if isinstance(model, SparseGP):
+            model.rng = agent_rng  # the copy must draw batches from this run's seed, or the run would not repeat
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
         for t in steps:  # not by `play`, as a checkpoint may replace choices
@@ -329,17 +326,13 @@ def run(
     counts = np.bincount(np.concatenate(seen), minlength=prior.n_arms)
     mean, variance = model.predict()
     last, deviation = tuple(environment.best_path(len(history)).tolist()), np.sqrt(variance)
-    truth = environment.expected
-    return NavigationRun(history, name, steps.message, seen, counts, truth, mean, deviation, last, model)
+    return NavigationRun(history, name, steps.message, seen, counts, environment.expected, mean, deviation, last, model)
 
 
 def _stored_round(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the arms and values that a checkpoint has of the current round, shape (k,); raise unless they are a path.
-
-    A warning is issued if these are not the arms that the agent has picked now (``picks``).
-    """
+    """Return a checkpoint's arms and values of this round, (k,) each, instead of ``picks``; raise unless a path."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -354,15 +347,6 @@ def _stored_round(
         )
     steps.file.warn_if_different(steps.number, picks.tolist())  # only warns, as rounding errors can change a choice
     return chosen, values
-
-
-def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
-    """Return the regression with which an agent starts: a new one from the prior, or a copy of ``known``."""
-    # the memo keeps the prior shared instead of copied, which may be gigabytes
-    model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
-    if isinstance(model, SparseGP):
-        model.rng = rng  # the copy must draw batches from this run's seed, or the run would not repeat
-    return model
 
 
 def new_regression(kind: str, prior: Prior) -> Regression:

@@ -94,8 +94,7 @@ def play(agent: Any, environment: Any, oracle: Oracle, horizon: int) -> Iterator
     horizon = _validate.whole_number(horizon, "horizon")
     for t in range(1, horizon + 1):
         arms, allowed = environment.available(t)
-        indices = agent.indices(t, arms)
-        chosen = np.asarray(arms)[oracle(indices, allowed)]
+        chosen = np.asarray(arms)[oracle(agent.indices(t, arms), allowed)]
         values = environment.observe(t, chosen)
         agent.update(chosen, values)
         yield Round(t, chosen, values)
@@ -137,22 +136,13 @@ class ShortestPath:
         self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the cheapest path's edges in driving order, shape (k,), for costs ``indices`` of all edges, (E,).
-
-        ``allowed`` is one boolean per edge, or per edge and connection. Raise if there is no legal path of these.
-        """
+        """Return the cheapest path's edges, (k,), by costs ``indices``, (E,), of edges (and turns) ``allowed``."""
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)  # the network takes what is closed
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
 
 
 def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
-    """Return the mean of max(0, X) for Gaussian X of the given mean and standard deviation (at least 0), elementwise.
-
-    Examples
-    --------
-    >>> rectified_mean([-1.0, 0.0, 50.0], 1.0).round(4).tolist()
-    [0.0833, 0.3989, 50.0]
-    """
+    """Return the mean of max(0, X), elementwise, for Gaussian X of a given mean and standard deviation (at least 0)."""
     mean, deviation = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(deviation, dtype=float))
     # a mean without deviation is certain: z is infinite, with its sign
     z = np.divide(mean, deviation, out=np.where(mean > 0, np.inf, -np.inf), where=deviation > 0)

@@ -15,9 +15,8 @@ E_det         ``mean``            deterministic energy, equation (8), Wh
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
 (`emsopt.surrogates.graph_matern.ContextKernel`).
 
-`Prior` stores the covariance: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg. `LazyPrior` computes
-rows, variances and draws when they are needed: a row by two sparse solves, a draw by random features of k_f (Rahimi and
-Recht 2007), each of which multiplies one draw of the graph process.
+`Prior` stores the covariance, 8 n² bytes for n arms. `LazyPrior` computes rows by two sparse solves when needed, and
+draws by random features of k_f (Rahimi and Recht 2007), each of which multiplies one draw of the graph process.
 """
 
 from dataclasses import dataclass
@@ -33,10 +32,7 @@ from ..roads.energy import edge_energy, standardize_columns
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
-SD_RATIO = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
-PRODUCT_SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
 MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
-MOST_DENSE_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 PRODUCT_FEATURES = 128  # random features of k_G k_f in a draw, each with a draw of the graph process of its own
 CONTEXT_FEATURES = 1024  # random features of k_f'
@@ -246,7 +242,8 @@ def navigation_prior(
     ratios = _validate.real_array(ratios, "congestion", shape, low=0.0, strictly=True, high=1.0)
     hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
-    lazy = hours * net.n_edges > MOST_DENSE_ARMS if lazy is None else _validate.truth(lazy, "lazy")
+    # above 10,000 arms, the factor of a dense covariance takes minutes and a round seconds
+    lazy = hours * net.n_edges > 10_000 if lazy is None else _validate.truth(lazy, "lazy")
     if size > MEMORY_LIMIT_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
@@ -267,7 +264,8 @@ def navigation_prior(
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
         on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))
-    kernel = ContextKernel(contexts, on_graph, SD_RATIO**2 * scale, PRODUCT_SHARE, (scale_of_k_f, scale_of_k_f))
+    # a quarter of the deterministic energies' standard deviation, and half of the variance for k_G k_f
+    kernel = ContextKernel(contexts, on_graph, 0.25**2 * scale, 0.5, (scale_of_k_f, scale_of_k_f))
     noise_variance = noise_sd**2 * scale
     if lazy:
         return LazyPrior(mean, noise_variance, kernel)

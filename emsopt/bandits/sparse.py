@@ -29,11 +29,8 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from ..errors import InputError, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..surrogates.graph_matern import ContextKernel
-from .prior import Prior
+from .prior import JITTER, Prior
 from .regression import Regression, sum_by_arm
-
-JITTER = 1e-10
-INDUCING_POINTS = 1000  # M, maximum number of inducing points: that of the paper
 
 
 class SparseGP(Regression):
@@ -73,7 +70,7 @@ class SparseGP(Regression):
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
-        self.inducing = INDUCING_POINTS
+        self.inducing = 1000  # M, maximum number of inducing points: that of the paper
         self.batch = _validate.whole_number(batch, "batch")
         self.rate = _validate.positive_number(rate, "rate")
         self.steps = _validate.whole_number(steps, "steps")
@@ -175,10 +172,7 @@ class SparseGP(Regression):
     def _context_gradient(
         self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the evidence lower bound by the contexts of the inducing points, shape (M, d).
-
-        ``arms``, ``counts`` and ``sums`` describe a batch of observations, as `sum_by_arm` returns them.
-        """
+        """Return the gradient of the evidence lower bound by the contexts, (M, d), for a batch as of `sum_by_arm`."""
         at = self._current_contexts(kernel)
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)

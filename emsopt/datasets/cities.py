@@ -13,11 +13,10 @@ import numpy as np
 from .._files import locate, pickles
 from ..city import travel
 from ..city.city import City
-from ..errors._types import Rng
+from ..errors._types import IntArray, Rng
 from ..errors._validate import choice, generator, positive_number, whole_number
 
 if TYPE_CHECKING:
-    from ..errors._types import IntArray
     from ..operations import System
     from ..roads import RoadNetwork
 
@@ -32,7 +31,6 @@ PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED}/Saint_Paul.pkl"
 PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
 
 GRID_SPEED_KMH = 40
-GRID_UNIFORM_RANGE_MIN = (5, 30)  # as in the code published with the papers
 
 
 def load_st_paul(version: str = "embedded") -> City:
@@ -166,7 +164,7 @@ def grid_city(
         times = travel.plane_km(centres[cells], centres) / GRID_SPEED_KMH * 60
         how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
     else:
-        low, high = GRID_UNIFORM_RANGE_MIN
+        low, high = 5, 30  # minutes, as in the code published with the papers
         times = draws.uniform(low, high, (n_sites, size**2))
         how = f"; times drawn between {low} and {high} min, whatever the distance."
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
@@ -185,11 +183,8 @@ def grid_city(
 
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
-AUCKLAND_CALLS_PER_DAY = 280
 DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORT_SHARE = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
-TIME_STEP_MIN = 0.02  # stored times are whole multiples
-REGULAR_TO_URGENT_RATIO = 1.42314  # ratio of driving times without and with lights and sirens
 
 
 def load_auckland() -> tuple[System, IntArray]:
@@ -218,8 +213,6 @@ def load_auckland() -> tuple[System, IntArray]:
     >>> system, sites = load_auckland()
     >>> system
     System(14 sites, 470 atoms, 4 hospitals, 3 priorities, 2 modes)
-    >>> round(system.city.offered_load(len(sites)), 2)
-    0.65
     """
     import pandas as pd
 
@@ -227,9 +220,9 @@ def load_auckland() -> tuple[System, IntArray]:
 
     folder = locate.package_file("auckland")
     places = pd.read_csv(folder / "places.csv")
-    # rows are stored as differences
-    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * TIME_STEP_MIN
-    minutes = np.stack([urgent, urgent * REGULAR_TO_URGENT_RATIO])  # mode 0 with lights and sirens, mode 1 without
+    # rows are stored as differences, in whole multiples of 0.02 min
+    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * 0.02
+    minutes = np.stack([urgent, urgent * 1.42314])  # mode 0 with lights and sirens, mode 1 without
     kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
     stations, atoms, hospitals = kinds.values()
     share = places["weight"].to_numpy()[atoms]
@@ -237,7 +230,7 @@ def load_auckland() -> tuple[System, IntArray]:
     travel, nearest = urgent[np.ix_(stations, atoms)], minutes[1][np.ix_(atoms, hospitals)].min(axis=1)
     names = places["name"].to_numpy()
     city = City(
-        AUCKLAND_CALLS_PER_DAY / 24 * share / share.sum(),
+        280 / 24 * share / share.sum(),  # 280 calls a day
         travel,
         turnout_times=0,
         service_times=DELAY_MIN + travel + SCENE_MIN + TRANSPORT_SHARE * (nearest + HANDOVER_MIN),

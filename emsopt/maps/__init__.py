@@ -13,5 +13,4 @@ from .replays import replay_map
 from .roads import exploration_map
 from .sheets import live_sheet
 
-__all__ = ["atoms_frame", "deployment_map", "exploration_map", "folium_map", "live_sheet", "replay_map"]
-__all__ += ["sites_frame"]
+__all__ = ["atoms_frame", "deployment_map", "exploration_map", "folium_map", "live_sheet", "replay_map", "sites_frame"]

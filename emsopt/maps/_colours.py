@@ -30,10 +30,7 @@ CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", 
 
 
 def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tuple[FloatArray, str, str]:
-    """Return the values that shade the atoms, shape (M,), with their label and unit.
-
-    ``value`` is as for `emsopt.maps.deployment_map`; without an evaluation, the demand is shown.
-    """
+    """Return the values that shade the atoms, (M,), their label and unit; ``value`` is that of `deployment_map`."""
     if evaluation is None or (isinstance(value, str) and value == "demand"):
         return 100 * city.demand_shares, "Share of calls", "%"
     if isinstance(value, str) and value in ("response", "mean_response"):
@@ -45,10 +42,7 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
 
 
 def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
-    """Return round, evenly spaced limits of at most ``most`` colour classes that cover [low, high].
-
-    If ``low`` or ``high`` is not finite, the limits are 0 and 1.
-    """
+    """Return round, evenly spaced limits of at most ``most`` classes that cover [low, high], or [0, 1] if infinite."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.array([0.0, 1.0])
     if high - low < 1e-9 * max(abs(low), abs(high), 1):  # all values equal: a class around them
@@ -71,10 +65,7 @@ def ramp_colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
 
 
 def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
-    """Return a colour scale as a dict: class limits "edges", "colours" of the classes, the colour of "missing" values.
-
-    "below" and "above" say whether some finite values lie outside all classes.
-    """
+    """Return a colour scale as a dict: limits and colours of classes, and whether values are "below" or "above" all."""
     finite = values[np.isfinite(values)]
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],
@@ -113,11 +104,7 @@ def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
 def named_evaluations(
     city: City | None, evaluations: Evaluation | Mapping[str, Evaluation], default: str = "deployment"
 ) -> dict[str, Evaluation]:
-    """Return evaluations as a dict by name; a single one gets the name ``default``.
-
-    Raise if one has another number of atoms than the city, or a site index that the city does not have. With ``city``
-    None this is not checked.
-    """
+    """Return evaluations by name, a single one as ``default``; raise if one does not fit the city (if not None)."""
     if isinstance(evaluations, Evaluation):
         evaluations = {default: evaluations}
     if not isinstance(evaluations, Mapping) or not evaluations:
@@ -178,11 +165,7 @@ def locate_sites(city: City) -> tuple[IntArray, FloatArray]:
 
 
 def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
-    """Add up units and answered calls by place; the K places are the distinct locations of sites (see `locate_sites`).
-
-    Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
-    answered calls that each place answers, (K, M).
-    """
+    """Return each unit's place (`locate_sites`), (p,), units by place, (K,), and shares of atoms' calls, (K, M)."""
     which, places = locate_sites(city)
     at = which[evaluation.sites]
     fractions = np.zeros((len(places), city.n_atoms))
@@ -191,8 +174,5 @@ def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray
 
 
 def pairs_to_draw(fractions: FloatArray) -> IntArray:
-    """Return the pairs (place, atom) to join by a line, shape (L, 2): those in which the place answers 2 % or more.
-
-    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer.
-    """
+    """Return the pairs (place, atom), (L, 2), to join by lines: with 2 % or more of the atom's answered calls."""
     return np.argwhere(fractions >= LEAST_SHARE)

@@ -83,10 +83,7 @@ def json_text(data: Any) -> str:
 
 
 def delta_encode(line: ArrayLike, scale: int) -> list[int]:
-    """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
-
-    Coordinates are multiplied by ``scale`` and rounded to whole numbers.
-    """
+    """Return a line's first point and the steps between points, latitude first, times ``scale`` and rounded."""
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
     return np.diff(points, axis=0, prepend=0).ravel().tolist()  # small steps take fewer digits than coordinates
 
@@ -116,8 +113,7 @@ def style_sheet() -> str:
 def _page_template(kind: str) -> str:
     """Return the HTML of a page for maps of a kind, with placeholders for its title and data."""
     texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*EXTRA_SCRIPTS.get(kind, (kind,)))}', "KIND": kind}
-    page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _read_page_file("page.html"))
-    return _fill_constants(page)
+    return _fill_constants(PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _read_page_file("page.html")))
 
 
 def _script(*kinds: str) -> str:

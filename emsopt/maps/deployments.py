@@ -2,9 +2,8 @@
 
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
-calls that the station answers, not the road taken; shares below 2 % have no line. The page contains its own copy of
-Leaflet (`vendor`), and its content security policy prevents all requests to servers. `emsopt.maps.folium_map` can have
-a street map as background. The counterpart in matplotlib is `emsopt.plots.deployments`.
+calls that the station answers, not the road taken; shares below 2 % have no line. `emsopt.maps.folium_map` can have a
+street map as background. The counterpart in matplotlib is `emsopt.plots.deployments`.
 """
 
 from __future__ import annotations
@@ -111,8 +110,7 @@ def _deployment_views(
     """Return one view per evaluation (of the demand if there is none), and one of a difference if there are two."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
-    together = np.concatenate([values for values, *_ in shaded.values()])
-    edges = _colours.colour_limits(together, limits)
+    edges = _colours.colour_limits(np.concatenate([values for values, *_ in shaded.values()]), limits)
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     others = [name for name in named if name != "today"]
     pair = [*others[:1], "today"] if "today" in named else others
@@ -162,11 +160,7 @@ def place_names(city: City) -> list[str]:
 
 
 def place_name(names: Sequence[str]) -> str:
-    """Return a common name of the sites at one location, as "Station 8" for "Station 8 (unit 1)", "Station 8 (unit 2)".
-
-    If the names differ before the bracket, it is the shortest name if all others begin with it, else all names joined
-    by " / ".
-    """
+    """Return a common name of the sites at one place: "Station 8" for "Station 8 (unit 1)" and "Station 8 (unit 2)"."""
     before_bracket = {name.split("(")[0].rstrip() for name in names}
     shortest = min(names, key=len)
     if len(names) > 1 and len(before_bracket) == 1 and "" not in before_bracket:
@@ -195,9 +189,8 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
         said = f"{_units_text(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station_marker(place, "", str(len(units)), said, rows))
-    pairs = _colours.pairs_to_draw(fractions).tolist()
     return view | {
-        "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
+        "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in _colours.pairs_to_draw(fractions).tolist()],
         "summary": _summary(evaluation),
         "hint": f" Lines: who answers; shares below {_colours.LEAST_SHARE:.0%} are left out.",
     }

@@ -20,7 +20,6 @@ from . import _colours
 from ._page import HEIGHT, Page
 from .deployments import lat_lon, outlines, place_names
 
-TENTHS_PER_MINUTE = 10  # times on the page are whole tenths of a minute, to keep it small
 CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses
 
 
@@ -104,8 +103,7 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     done = trace[trace["goal"] < n + m].groupby("unit")["leave"].shift(-1)  # the next drive that is not to a hospital
     goal = trace["goal"].to_numpy()
     place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))  # goals of sites become places
-    gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
-    drives = sent[gone]
+    drives = sent[(sent["until"] > begin) | (done[sent.index].fillna(last) > begin)]
     scene = {
         "plane": not city.geographic,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
@@ -175,5 +173,5 @@ def _stations(names: list[str], points: list[list[float]]) -> list[dict[str, Any
 
 
 def _to_tenths(minutes: ArrayLike) -> list[int | None]:
-    """Return times (min) as whole tenths of a minute, with None for NaN and infinite ones."""
-    return [round(TENTHS_PER_MINUTE * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]
+    """Return times (min) as whole tenths of a minute, which are short, with None for NaN and infinite ones."""
+    return [round(10 * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]

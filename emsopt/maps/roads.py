@@ -7,19 +7,17 @@ a list selects the agent, and a broad band marks the path without regret.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 
+from ..bandits import NavigationRun
 from ..errors import InputError, _validate
 from ..roads import RoadNetwork
 from . import _colours
 from ._page import HEIGHT, Page, delta_encode
 
-if TYPE_CHECKING:
-    from ..bandits import NavigationRun
-
-    Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
+Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
 
 # The palest colours would be invisible among the roads.
 CLASSES: list[dict[str, Any]] = [
@@ -89,11 +87,8 @@ def exploration_map(
         "best": path,
         "rounds": rounds,
     }
-    views = [
-        {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
-        for name, frame in named.items()
-    ]
-    return Page("roads", scene, views, HEIGHT)
+    columns = {name: {key: frame[column].tolist() for key, column in names.items()} for name, frame in named.items()}
+    return Page("roads", scene, [{"name": name, **view} for name, view in columns.items()], HEIGHT)
 
 
 def edges_to_mark(
@@ -122,6 +117,5 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
         # a table's attribute `visits` is its column
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
         _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
-        edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")
-        named[str(name)] = table.assign(edge=edges)
+        named[str(name)] = table.assign(edge=net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']"))
     return named

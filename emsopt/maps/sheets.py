@@ -22,8 +22,6 @@ from . import _colours
 from ._page import Page
 from .deployments import city_data
 
-OWN_NAME = "your plan"
-
 
 def live_sheet(
     city: City,
@@ -72,7 +70,7 @@ def live_sheet(
         "siteNames": list(city.site_names),
         "placeOf": _colours.locate_sites(city)[0].tolist(),
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),  # best moves put no more at a site
-        "own": OWN_NAME,
+        "own": "your plan",
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
         "scales": {"response": _scales(_colours.colour_limits(near)), "late": _scales(_colours.class_edges(0, 100))},
     }

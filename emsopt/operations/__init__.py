@@ -1,9 +1,6 @@
 """Operations beyond the hypercube model: priorities, transport, shifts, and rules of dispatch and relocation.
 
-`simulate` simulates a `System` (calls, units, times) under a `Policy` (dispatch and relocation). `OperationsObjective`
-makes it an objective for optimizers of deployments. `compare` estimates the difference between two deployments or
-policies on the same calls, and `best_table` searches for a compliance table. `best_offsets` searches for dispatch that
-is better than sending the closest unit, and `optimal_dispatch` computes the best for small fleets.
+`simulate` simulates a `System` (calls, units, times) under a `Policy` (dispatch and relocation).
 """
 
 from .comparison import compare

@@ -169,10 +169,7 @@ def _unit_to_send(
     fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
     dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
 ) -> int:  # fmt: skip
-    """Return the unit with the lowest score by the dispatch rule, or -1 if none can be sent.
-
-    ``value``, shape (G,), is as `_fleet.fill_coverage_gains` leaves it.
-    """
+    """Return the unit with the lowest score by the dispatch rule, -1 if none; `fill_coverage_gains` sets ``value``."""
     best, u, N = np.inf, -1, len(sites)
     k, j = call.priority, call.atom
     in_time = call.time + kind.target - max(now, call.time + kind.delay)

@@ -93,10 +93,7 @@ def draw_normal(seed: int, n: int, k: int) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def draw_duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
-    """Draw a duration (min) of a given mean, by the uniform numbers k and k + 1 of call n.
-
-    It is exponential if ``spread`` < 0, fixed if it is 0, else lognormal with log standard deviation ``spread``.
-    """
+    """Draw a duration (min): exponential if ``spread`` < 0, fixed if 0, else lognormal with this log deviation."""
     if mean == 0 or spread == 0:
         return mean
     if spread < 0:
@@ -160,10 +157,7 @@ def choose_site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArr
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need``, (N,), to the units that the table wants at each site, less the free units there or on the way.
-
-    Unit u is not counted; with u = -1 all are.
-    """
+    """Set ``need``, (N,), to the units that the table wants at each site, less free units, but u, there or coming."""
     free = 0
     need[:] = 0
     for v in range(len(fleet)):
@@ -236,10 +230,7 @@ def move_free_units(
     fleet: Any, table: IntArray, moves: int, now: float, drive_factor: float, to_place: FloatArray, need: IntArray,
     trace: FloatArray, row: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Move up to ``moves`` free units to sites that lack one by the table, the nearest first.
-
-    Return the number of rows of the trace in use, and the number of units moved.
-    """
+    """Move up to ``moves`` free units to sites that lack one, the nearest first; return trace rows and units moved."""
     count_needs(fleet, -1, table, need)
     for moved in range(moves):
         best, u, site = np.inf, -1, -1

@@ -70,6 +70,9 @@ class OptimalDispatch:
 def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response") -> OptimalDispatch:
     """Find the dispatch policy with the lowest mean cost of a call, for at most ten units.
 
+    A lost call costs as much as the largest cost of an answer: otherwise a policy could lower the mean cost by losing
+    costly calls, if service times differ.
+
     Parameters
     ----------
     city : City
@@ -77,11 +80,6 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     sites : array_like of int, shape (p,)
     metric : str, tuple or mapping
         As for `Objective`.
-
-    Notes
-    -----
-    A lost call costs as much as the largest cost of an answer: otherwise a policy could lower the mean cost by losing
-    costly calls, if service times differ.
 
     Examples
     --------
@@ -118,8 +116,7 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
         answered, cost[-1] = cost.copy(), rates.sum() * dearest  # so that losing calls never pays
         generator = flow - np.diag(flow.sum(axis=1))
         # Q h + cost = g, with h = 0 where all are free
-        system = np.column_stack([generator[:, 1:], -np.ones(len(states))])
-        *h, _ = np.linalg.solve(system, -cost)
+        *h, _ = np.linalg.solve(np.column_stack([generator[:, 1:], -np.ones(len(states))]), -cost)
         # The balance equations add up to 0: the sum of the probabilities takes the place of one.
         chance = np.linalg.solve(np.vstack([generator.T[:-1], np.ones(len(states))]), np.eye(len(states))[-1])
         lost = float(chance[-1])

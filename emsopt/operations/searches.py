@@ -29,6 +29,8 @@ STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, t
 class OperationsObjective(Objective):
     """Function from a deployment to the share of calls that miss the target time of their priority, by simulation.
 
+    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_shares`.
+
     Parameters
     ----------
     system : System
@@ -38,10 +40,6 @@ class OperationsObjective(Objective):
         With a whole number every deployment meets the same calls, and a deployment always has the same value.
     **options
         For `simulate`, such as ``policy``, ``calls`` and ``shifts``.
-
-    Notes
-    -----
-    Optimizers that need a cost matrix, such as "gp-pm", use that of `late_shares`.
 
     Examples
     --------
@@ -81,8 +79,7 @@ def late_shares(system: System) -> FloatArray:
     n, m = system.city.travel_times.shape
     late = np.zeros((n, m))
     for priority in system.priorities:
-        travel = system.to_place[priority.mode, n : n + m, :n].T
-        minutes = priority.delay + system.city.turnout_times[:, None] + travel
+        minutes = priority.delay + system.city.turnout_times[:, None] + system.to_place[priority.mode, n : n + m, :n].T
         late += priority.share * (minutes >= priority.target)
     return late
 
@@ -169,11 +166,7 @@ def _change_entry(table: list[list[int]], n_sites: int, rng: np.random.Generator
 
 
 def _nested_table(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
-    """Return a compliance table in which each entry is the next less the site whose loss raises the mean cost least.
-
-    The last entry is ``sites``. ``costs`` has shape (N, M), the demand ``shares`` shape (M,); units are busy with
-    probability ``busy``.
-    """
+    """Return the first table of `best_table`, from costs, shape (N, M), and demand shares, shape (M,)."""
 
     def expected_cost(chosen: list[int]) -> float:
         chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free

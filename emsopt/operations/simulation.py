@@ -1,8 +1,4 @@
-"""Simulation of operations: priorities, transport, trips home, shifts, and the rules of a policy.
-
-Unlike in the hypercube model, a unit drives to the scene, perhaps to a hospital, and home; on its way it may be sent to
-another call, or be taken over by a more urgent one. Calls wait by priority, and their rate follows the hours of the
-week. `System` describes the calls and units, `Policy` which unit is sent and where free units wait.
+"""Simulation of operations: a unit drives to the scene, perhaps to a hospital, and home, and may be diverted.
 
 Limits: for units on the way, driving times are interpolated between the two ends of their drive; the unit sent first
 transports the patient.
@@ -58,14 +54,6 @@ class Operations:
     trace : DataFrame or None
         The first drives, by their start: unit, call (-1 for a drive to a site without a call), origin and goal
         (places), and the minutes at which the drive begins (``leave``), would end (``arrive``), and ends (``until``).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
-    >>> result = eo.operations.simulate(eo.operations.System(city), [0, 1], capacity="loss", rng=0)
-    >>> result.to_frame().index.tolist()
-    ['all', 'all calls']
     """
 
     system: System
@@ -259,12 +247,9 @@ def simulate(
         by_atom = response / answered, late / answered
         utilizations = fleet["worked"] / (np.diff(each)[:, 0] + fleet["overtime"])
     hours = (end - begin) / 60
-    traced = None
-    if trace:
-        names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
-        rows = tally.trace[~np.isnan(tally.trace[:, 0])]
-        drives = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[:4], int))
-        traced = drives.sort_values("leave", kind="stable", ignore_index=True)
+    names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
+    drives = pd.DataFrame(tally.trace, columns=names).dropna().astype(dict.fromkeys(names[:4], int))
+    traced = drives.sort_values("leave", kind="stable", ignore_index=True) if trace else None
     return Operations(
         system, sites, policy, counts[..., 0], counts[..., 1], counts[..., 3], counts[..., 4], counts[..., 2],
         tally.histogram, *by_atom, utilizations, tally.moves[0] / hours, tally.moves[1] / hours, hours, traced,

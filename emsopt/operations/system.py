@@ -165,8 +165,7 @@ class System:
         if self.minutes is not None:
             minutes = _validate.floats(self.minutes, "minutes", "min")
             minutes = minutes[None] if minutes.ndim == 2 else minutes
-            shape = (None, places, places)
-            checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
+            checked["minutes"] = _validate.real_array(minutes, "minutes", (None, places, places), unit="min", low=0)
         checked["priorities"] = self._validate_priorities(hospitals)
         by_hour = _weekly_factors(self.calls_by_hour)
         checked["calls_by_hour"] = by_hour / by_hour.mean()  # so that the city's rates stay the means

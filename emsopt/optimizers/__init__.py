@@ -16,5 +16,4 @@ from .search import BOX_METHODS, METHODS, maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "LEARNERS", "METHODS", "BOKEAuto", "BOKEPlus", "Categorical", "GPpM"]
 __all__ += ["GPzero", "Genetic", "Integer", "LocalSearch", "RandomSearch", "Real", "SparBL"]
-__all__ += ["best_deployment", "bocvs", "empirical_regret", "local_search"]
-__all__ += ["maximize", "minimize"]
+__all__ += ["best_deployment", "bocvs", "empirical_regret", "local_search", "maximize", "minimize"]

@@ -19,9 +19,7 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 from ..problems.box import MOST_LISTED
 from .result import Run
 
-X = TypeVar("X", bound=NDArray[Any])
-"""A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
-
+X = TypeVar("X", bound=NDArray[Any])  # a candidate: the sites of a deployment, (p,), or a point of a box, (d,)
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
@@ -227,10 +225,7 @@ class AskTell(Generic[X]):
 
 
 def read_candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
-    """Return a list of one or several candidates, given in any form that ``x0`` of `minimize` takes, in canonical form.
-
-    ``name`` is the name of the argument in messages.
-    """
+    """Return candidates, in any form that ``x0`` of `minimize` takes, as a canonical list; messages say ``name``."""
     if x0 is None:
         return []
     # a list of numbers is one candidate, a list of lists or dicts several
@@ -240,10 +235,7 @@ def read_candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
 
 
 def read_initial(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
-    """Return the observations in ``initial`` of `minimize`: pairs of a canonical candidate and its value, maybe NaN.
-
-    ``column`` is the column of a run's history that holds candidates, unless inputs have names.
-    """
+    """Return pairs of a canonical candidate and its value, maybe NaN; a run's ``column`` holds unnamed candidates."""
     found = []
     for k, (x, given) in enumerate(_to_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)

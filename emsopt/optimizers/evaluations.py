@@ -26,9 +26,7 @@ from ..problems import Problem
 from .ask_tell import AskTell
 from .boxes._base import BoxObjective
 
-Observations: TypeAlias = list[tuple[Any, float]]
-"""Candidates of a run with their values, in order."""
-
+Observations: TypeAlias = list[tuple[Any, float]]  # candidates of a run with their values, in order
 Outcome: TypeAlias = float | str
 Catch: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
@@ -286,7 +284,13 @@ class StoppingRule:
         self.best, self.read = self.pick_best([self.best, *values]), len(self.given)
         if self._reaches_target(self.best) and (last or self.read >= self.due) and self._confirm_target(last):
             return f"target of {self.target:g} reached"
-        return self._exhaustion_message() if self.optimizer.exhausted else ""
+        if not self.optimizer.exhausted:
+            return ""
+        taken, noun = self.optimizer.taken.values(), self.optimizer.noun
+        unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
+        if not unknown and self.pick_best([self.best, *self.optimizer.values]) == self.best:  # some are from before
+            return f"every allowed {noun} evaluated, so this is the optimum"
+        return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 
     def _reaches_target(self, value: float) -> bool:
         return self.target is not None and self.pick_best(value, self.target) == value
@@ -304,14 +308,6 @@ class StoppingRule:
             self.optimizer.enqueue([x] * missing)  # before what the method would ask for
         self.due = self.read + missing
         return False
-
-    def _exhaustion_message(self) -> str:
-        """Return the reason to end when no candidates are left; it says whether the optimum is known."""
-        taken, noun = self.optimizer.taken.values(), self.optimizer.noun
-        unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
-        if not unknown and self.pick_best([self.best, *self.optimizer.values]) == self.best:  # some are from before
-            return f"every allowed {noun} evaluated, so this is the optimum"
-        return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 
 
 def recommend_candidate(optimizer: AskTell[Any], given: Observations) -> tuple[Any, float]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
-NOISE_BOUNDS = (1e-6, 10.0)  # noise may exceed the differences between candidates
 SPREAD = 0.3  # prior standard deviation of log lengthscales around their common mean, against overfitting
 MOST_FITTED = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
@@ -149,7 +148,7 @@ def _evenly_spaced_indices(n: int, most: int) -> IntArray:
 def _fit_likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
     """Return the likeliest process of those fitted to standardised values y, (n,), at X, (n, N), one per kernel."""
     part, values = _evenly_spaced_indices(len(y), MOST_FITTED), (y - y.mean()) / standard_deviation(y)
-    options: Any = {"noise_ratio_bounds": NOISE_BOUNDS, "spread": SPREAD}
+    options: Any = {"noise_ratio_bounds": (1e-6, 10.0), "spread": SPREAD}  # noise may exceed the differences
     pairs = zip(kernels, NOISE_RATIOS, strict=True)
     fits = [fit(kernel, X[part], values[part], noise_ratio=ratio, **options) for kernel, ratio in pairs]
     return max(fits, key=lambda process: process.log_likelihood)

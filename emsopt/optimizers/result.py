@@ -10,11 +10,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..errors._types import ArrayLike, FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,13 +40,6 @@ class Run:
         Whether the same candidate could have different values, and whether Ctrl-C ended the search.
     sense : {"min", "max"}
         Whether the smallest or the largest value was searched for.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> len(eo.minimize(objective, "local", budget=10, rng=0).history)
-    10
     """
 
     x: Any

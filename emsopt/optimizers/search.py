@@ -188,10 +188,6 @@ def minimize(
     >>> run = eo.minimize(objective, "local", budget=200, rng=0)
     >>> round(run.fun, 2), run.nfev, run.message
     (5.93, 200, 'budget of 200 evaluations used')
-    >>> inputs = {"rate": (0.1, 1.0), "solver": eo.optimizers.Categorical(["adam", "sgd"])}
-    >>> loss = lambda rate, solver: rate + (solver == "sgd")
-    >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
-    'adam'
     """
     return _search("min", SimpleNamespace(**locals()))
 
@@ -328,18 +324,15 @@ class _RunRecord:
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
     """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint."""
     of = _describe_deployments(objective) if isinstance(objective, Objective) else _describe_box(objective)
-    return {"method": name, **({} if isinstance(method, str) else _optimizer_settings(method)), **of}
-
-
-def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
-    """Return the public attributes of an optimizer that are plain values, and a hash of its random generator."""
+    if isinstance(method, str):
+        return {"method": name, **of}
     plain = {  # public attributes are options, those with _ are state
-        name: value
-        for name, value in sorted(vars(optimizer).items())
-        if name[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
+        key: value
+        for key, value in sorted(vars(method).items())
+        if key[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
     }
-    state = repr(optimizer.rng.bit_generator.state)  # equal settings may go on with other random numbers
-    return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
+    state = repr(method.rng.bit_generator.state)  # equal settings may go on with other random numbers
+    return {"method": name, "settings": plain, "rng": sha256(state.encode()).hexdigest()[:16], **of}
 
 
 def _describe_deployments(objective: Objective) -> dict[str, Any]:
@@ -400,27 +393,19 @@ def resolve_method(
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
             + (" To give inputs or a starting point, write bounds=... or x0=..." if np.iterable(method) else "")
         )
-    _check_sense(sense, objective, method)
-    return method, name, kind
-
-
-def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None:
-    """Raise if ``method`` is an optimizer of another sense, or else ``objective`` has another sense."""
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
     if own is not None and _validate.choice(own, "sense", tuple(FUNCTION_BY_SENSE)) != sense:
         who = "`objective`" if known is objective else "`method`"
         right, wrong = FUNCTION_BY_SENSE[own], FUNCTION_BY_SENSE[sense]
         raise InputError(f"{who} has the `sense` {own!r}: use `{right}`, not `{wrong}`.")
+    return method, name, kind
 
 
 def build_objective(
     sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
 ) -> Objective | BoxObjective:
-    """Return the objective that a search evaluates, of the given sense; raise if arguments contradict each other.
-
-    ``box`` holds the arguments of `minimize` that apply to boxes only, None if omitted.
-    """
+    """Return the objective that a search evaluates; ``box`` holds the arguments of `minimize` for boxes only."""
     if isinstance(method, str) and not isinstance(objective, Objective):
         return to_box_objective(objective, **box, sense=sense)
     given = [name for name, value in box.items() if value is not None]

@@ -80,11 +80,7 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
 
 
 def categories(names: Iterable[str]) -> dict[str, int]:
-    """Return a number for the name of each line, for `line_style`, so that a method looks alike in every figure.
-
-    A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest free
-    numbers.
-    """
+    """Return a number for the name of each line, for `line_style`, so that a method looks alike in every figure."""
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))  # that of most names
     result: dict[str, int] = {}

@@ -12,8 +12,6 @@ from ..maps import _colours
 from ._style import AxesArray, AxLike, common_style, shared_legend
 from ._style import panels as grid
 
-HEIGHT_RATIOS = (2.4, 1, 1.2)
-
 
 @common_style()
 def boke_step(
@@ -48,7 +46,7 @@ def boke_step(
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=HEIGHT_RATIOS)
+    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=(2.4, 1, 1.2))
     top, middle, bottom = axes
     blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]

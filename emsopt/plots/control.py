@@ -13,7 +13,6 @@ from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
 from ._style import AxesArray, AxLike, Style, common_style, figure, panels
 
-PLAYS_DRAWN = 128  # more plays would hide each other
 TOLERANCE = 0.1
 
 
@@ -44,7 +43,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
     rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
     for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
-        points = problem.nodes(PLAYS_DRAWN)  # the uncontrolled variables vary as in plays
+        points = problem.nodes(128)  # uncontrolled variables vary as in plays, of which more would hide each other
         points[:, list(controlled)] = problem.set_points[i]
         size = 11 if len(controlled) == 2 else 5  # a set of all variables is a single point
         left.plot(*points.T, markersize=size, label=f"control {name}", **rim, **_symbol(i))

@@ -119,7 +119,11 @@ def convergence(
         title = f"{name} ({count} runs)" if count > 1 else name
         line, *ends = confidence_band(table.to_numpy().T) if band else [table.median(axis=1)]
         draw_line(ax, table.index, line, places[name], ends if count > 1 and ends else None, step="post", label=title)
-    _draw_levels(ax, reference or {})
+    for k, (name, level) in enumerate((reference or {}).items()):  # names alternately at the left and right end
+        ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
+        style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
+        at, offset = (k % 2, level), (4 - 8 * (k % 2), 2)
+        note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
     if against == "seconds":
         ax.set(xlabel="Time (s)", ylabel=label, xscale="log")
     else:
@@ -128,15 +132,6 @@ def convergence(
     ax.set_xlim(left=min(table.index[0] for table in tables.values()))
     ax.legend()
     return fig, ax
-
-
-def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
-    """Draw a horizontal line at each level, with its name, alternately at the left and right end."""
-    for k, (name, level) in enumerate(levels.items()):
-        ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
-        style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
-        at, offset = (k % 2, level), (4 - 8 * (k % 2), 2)
-        note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
 
 
 def _best_values(runs: Any, name: str, against: str) -> pd.DataFrame:

@@ -126,8 +126,12 @@ def _draw_map(ax: Axes, city: City, evaluation: Evaluation | None, colours: Floa
         widths = thinness * _line_width(drawn)
         ax.add_collection(LineCollection(lines, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
         shares = np.bincount(at, weights=evaluation.unit_shares, minlength=len(places))
-        for place in np.flatnonzero(counts):
-            _draw_station(ax, places[place], counts[place], shares[place])
+        halo = [withStroke(linewidth=2.5, foreground="white")]  # a white rim keeps the text legible on lines
+        for k in np.flatnonzero(counts):
+            ax.plot(*places[k], marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
+            style: Style = {"color": "white", "va": "center_baseline", "weight": "bold", "fontsize": 10, "zorder": 6}
+            note(ax, str(counts[k]), places[k], **style)
+            note(ax, f"{shares[k]:.0%}", places[k], (0, -9), va="top", path_effects=halo, fontsize=10, zorder=6)
     x, y = places[counts == 0].T
     ax.scatter(x, y, marker="s", s=34, c="white", edgecolors="#222", linewidths=1.5, zorder=4)
     _set_frame(ax, city)
@@ -147,14 +151,6 @@ def _outline_path(shape: dict[str, Any]) -> Path:
         # Holes need the opposite orientation to stay open, which some files ignore.
         paths.append(Path(corners if clockwise == hole else corners[::-1], closed=True))
     return Path.make_compound_path(*paths)
-
-
-def _draw_station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
-    """Draw a black square with the number of units, and the station's share of all answered calls below it."""
-    ax.plot(*place, marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
-    note(ax, str(units), place, color="white", va="center_baseline", weight="bold", fontsize=10, zorder=6)
-    halo = [withStroke(linewidth=2.5, foreground="white")]  # a white rim keeps the text legible on lines
-    note(ax, f"{share:.0%}", place, (0, -9), va="top", path_effects=halo, fontsize=10, zorder=6)
 
 
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:

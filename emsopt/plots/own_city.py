@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
+from ..calls import BackTest, Fit, WeeklyProfile
 from ..errors import InputError, _validate
 from ..maps import _colours
+from ..operations import Operations
+from ..planning import Plan
 from ._style import AxesArray, AxLike, add_legend_above, common_style, figure, line_style, panels, remove_ticks
-
-if TYPE_CHECKING:
-    from ..calls import BackTest, Fit, WeeklyProfile
-    from ..operations import Operations
-    from ..planning import Plan
-
-DAY_TYPES = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
 @common_style()
@@ -37,7 +33,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     """
     fig, ax = figure((8, 4.5), ax)
     edges = np.arange(25)
-    for k, (name, days) in enumerate(DAY_TYPES.items()):
+    for k, (name, days) in enumerate({"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
         hours[hours == 0] = np.nan  # hours not observed have no rate; NaN leaves a gap in the line
         rates, error = calls / hours, 2 * np.sqrt(calls) / hours  # the deviation of a Poisson count n is √n
@@ -87,8 +83,6 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-SHOWN_SHARE = 0.99  # share of the drives within the axes; the longest few would compress the others
-DISTANCE_CLASSES = 40  # finer classes would hold single drives
 PALE_COLOURS = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
 NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
@@ -106,10 +100,10 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     >>> fig, ax = eo.plots.recorded_drives(fit)
     """
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
-    farthest, longest = np.quantile(drives, SHOWN_SHARE, axis=0)
+    farthest, longest = np.quantile(drives, 0.99, axis=0)  # the longest few drives would compress the others
     fig, ax = figure((8, 5), ax)
-    # classes centred at whole minutes, which logs often hold
-    edges = np.linspace(0, farthest, DISTANCE_CLASSES + 1), np.arange(np.ceil(longest) + 2) - 0.5
+    # 40 distances, as finer classes would hold single drives, and whole minutes, which logs often hold, in the middle
+    edges = np.linspace(0, farthest, 41), np.arange(np.ceil(longest) + 2) - 0.5
     *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE_COLOURS)
     fig.colorbar(mesh, ax=ax, label="Drives", shrink=0.8)
     distance = np.linspace(0, farthest, 200)
@@ -170,9 +164,6 @@ def _draw_intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
     ax.plot(*points, ticks, color="#333333", markersize=11, markeredgewidth=2, linestyle="none", label="modelled")
 
 
-BAR_LABELS = ("drives to a call", "on scene, transport, hospital", "drives to a site")
-
-
 @common_style()
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the activity of each unit over time, from the drives that a simulation with ``trace=`` recorded.
@@ -200,13 +191,13 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
     after = following["leave"].clip(upper=last)
     # a unit that was turned around has `until` before `arrive`
     at_work = to_call[(to_call["until"] == to_call["arrive"]) & (following["origin"][to_call.index] >= n)]
-    spans = (
-        (to_call["unit"], to_call["leave"], to_call["until"]),
-        (at_work["unit"], at_work["until"], after[at_work.index]),
-        (to_site["unit"], to_site["leave"], to_site["until"]),
-    )
+    spans = {
+        "drives to a call": (to_call["unit"], to_call["leave"], to_call["until"]),
+        "on scene, transport, hospital": (at_work["unit"], at_work["until"], after[at_work.index]),
+        "drives to a site": (to_site["unit"], to_site["leave"], to_site["until"]),
+    }
     fig, ax = figure((11, 0.28 * len(result.sites) + 1.6), ax)
-    for k, (name, (unit, first, until)) in enumerate(zip(BAR_LABELS, spans, strict=True)):
+    for k, (name, (unit, first, until)) in enumerate(spans.items()):
         hours_at_it = (until - first).clip(lower=0) / 60
         ax.barh(unit, hours_at_it, left=first / 60, height=0.7, color=line_style(k)["color"], label=name)
     ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))  # first unit on top

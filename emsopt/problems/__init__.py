@@ -1,10 +1,4 @@
-"""Test problems for optimizers, each with its domain and its best known value.
-
->>> import emsopt as eo
->>> f = eo.problems.hartmann3()
->>> round(f([0.1, 0.55, 0.85]), 3)
--3.861
-"""
+"""Test problems for optimizers, each with its domain and its best known value."""
 
 from .control.marginals import Empirical, TruncatedNormal, Uniform
 from .control.problem import ControlProblem, Play
@@ -35,8 +29,6 @@ from .station_siting import siting
 from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = ["ControlProblem", "Empirical", "Play", "Problem", "TruncatedNormal", "Uniform", "ackley6"]
-__all__ += ["ackley_control", "airfoil_control", "decaying_wave", "ems_control"]
-__all__ += ["forest_tuning", "forrester", "goldstein_price", "hartmann3", "hartmann6"]
-__all__ += ["hartmann_control", "hill_control", "levy6", "levy_control"]
-__all__ += ["plant_control", "rosenbrock4", "siting", "six_hump_camel", "sphere6", "sprinkler"]
-__all__ += ["xgboost_tuning"]
+__all__ += ["ackley_control", "airfoil_control", "decaying_wave", "ems_control", "forest_tuning", "forrester"]
+__all__ += ["goldstein_price", "hartmann3", "hartmann6", "hartmann_control", "hill_control", "levy6", "levy_control"]
+__all__ += ["plant_control", "rosenbrock4", "siting", "six_hump_camel", "sphere6", "sprinkler", "xgboost_tuning"]

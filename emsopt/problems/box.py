@@ -24,7 +24,6 @@ from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, Rng
 
 ROUNDING = 1e-9  # tolerance for points outside the box, relative to its width; such points are moved to the border
-WHOLE_TOLERANCE = 1e-6  # tolerance for whole numbers; such points are rounded
 POINT_TOLERANCE = 1e-6  # differences in every input, in widths of the box, up to which two points count as equal
 TRIES = 10_000  # random points drawn to find one that the constraints allow
 MOST_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
@@ -225,10 +224,9 @@ class Box:
 
     def to_dict(self, x: ArrayLike) -> dict[str, Any]:
         """Return a point, (d,), as a dict from the names of the inputs to floats, whole numbers and choices."""
-        values = zip(self.names, self.inputs, np.asarray(x).tolist(), strict=True)
         return {
             name: one.choices[int(value)] if one.choices else int(value) if one.whole else value
-            for name, one, value in values
+            for name, one, value in zip(self.names, self.inputs, np.asarray(x).tolist(), strict=True)
         }
 
     def presented(self, x: FloatArray) -> Any:
@@ -267,7 +265,7 @@ class Box:
             x = self._to_indices(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
         point = self.clip_inside(given, inputs=self.names)
-        fractions = self._whole & (np.abs(given - point) > WHOLE_TOLERANCE)
+        fractions = self._whole & (np.abs(given - point) > 1e-6)  # closer ones are rounded
         if fractions.any():
             k = int(fractions.argmax())
             name = self.names[k] if self.names else f"input {k}"
@@ -346,11 +344,7 @@ class Box:
     def latin_hypercube(
         self, n: int, *, rng: np.random.Generator, draw: Callable[[], FloatArray] | None = None
     ) -> FloatArray:
-        """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
-
-        Points that the constraints do not allow are replaced by random ones that they allow, from ``draw`` or else
-        `sample`.
-        """
+        """Draw a Latin hypercube, (n, d) (McKay et al. 1979); `sample` or ``draw`` replaces points not allowed."""
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
         points = self._from_relative((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:

@@ -24,8 +24,7 @@ from ..errors._types import ArrayLike, FloatArray
 from ..evaluators.by_name import values
 from .problem import Problem
 
-TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
-"""A function from straight-line distances (km) to travel times (min)."""
+TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]  # from straight-line distances (km) to times (min)
 
 
 def siting(city: City, stations: int) -> Problem:
@@ -46,8 +45,7 @@ def siting(city: City, stations: int) -> Problem:
     low, high = atoms.min(axis=0), atoms.max(axis=0)
 
     def value(x: FloatArray) -> float:
-        there = _replace_sites(city, x.reshape(p, 2), law)
-        return float(values(there, np.arange(p)[None])[0])
+        return float(values(_replace_sites(city, x.reshape(p, 2), law), np.arange(p)[None])[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
     names = [f"{axis}{k}" for k in range(1, p + 1) for axis in axes]
@@ -56,11 +54,7 @@ def siting(city: City, stations: int) -> Problem:
 
 
 def sited_city(city: City, x: ArrayLike) -> City:
-    """Return the city with p stations as its sites, whose locations are a point of `siting`, shape (2 p,).
-
-    They are named "station 1" and so on; with one unit at each, `emsopt.evaluators.evaluate` yields the value of
-    `siting`.
-    """
+    """Return the city with p stations as its sites, "station 1" and so on, at a point of `siting`, shape (2 p,)."""
     stations = _validate.real_array(x, "x", (None,))
     if len(stations) == 0 or len(stations) % 2:
         raise InputError(f"`x` must hold two coordinates per station; got {len(stations)} numbers.")

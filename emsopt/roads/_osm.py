@@ -70,10 +70,8 @@ OPEN_VALUES = {"yes", "designated", "official", "permissive", "destination"}
 CLOSED_VALUES = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY_DIRECTIONS = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
-MPH_KMH = 1.609344
 SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 MOST_BYTES = 10**9  # a metropolitan region has some hundred million
-USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "junction")
 DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
 
@@ -95,19 +93,16 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     keys = ACCESS_KEYS[_validate.choice(vehicle, "vehicle", ACCESS_KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     reader = _read_elements(path, keys)
-    places = reader.places
-    edges, missing = _split_ways(reader.ways, places, reader.closed_nodes)
+    edges, missing = _split_ways(reader.ways, reader.places, reader.closed_nodes)
     if not edges:
         raise InputError(Message(str(path), f" has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...)."))
-    connections = _turns(edges, reader.restrictions, reader.closed_nodes)
-    lines = [np.array([places[node] for node in edge.nodes]) for edge in edges]
+    lines = [np.array([reader.places[node] for node in edge.nodes]) for edge in edges]
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
     lengths = np.maximum(metres, SHORTEST_M)
-    assumed = np.mean([edge.assumed for edge in edges])
     ends = np.array([(line[0], line[-1]) for line in lines])
     nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
-    elevated = np.array([edge.elevated for edge in edges])
-    inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, elevated)
+    inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, np.array([edge.elevated for edge in edges]))
+    assumed = np.mean([edge.assumed for edge in edges])
     notes = [f"Speed limits of {assumed:.0%} of the edges are defaults of their class.", *remarks]
     if missing:
         notes.append(f"{missing} ways are cut where the extract ends.")
@@ -118,7 +113,7 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
         "inclines": inclines,
         "classes": [edge.highway for edge in edges],
         "polylines": lines,
-        "connections": connections,
+        "connections": _turns(edges, reader.restrictions, reader.closed_nodes),
         "geographic": True,
         "notes": " ".join(notes),
     }
@@ -147,10 +142,7 @@ def _read_elements(path: Path, keys: tuple[str, ...]) -> _Reader:
 
 
 class _Reader:
-    """Collects the ways open to a vehicle, the coordinates of their nodes, closed nodes and restricted turns.
-
-    The first of the access tags ``keys`` that an element has decides whether it is open to the vehicle.
-    """
+    """Collects the ways open to a vehicle, by its access tags ``keys``, their nodes, and restricted turns."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
@@ -180,9 +172,11 @@ class _Reader:
     def _add_way(self, way: Way) -> None:
         """Keep a way that is a road for the vehicle."""
         tags = way.tags
-        if len(way.nodes) < 2 or not _is_road(tags, self.keys):
+        kind = tags.get("highway")
+        extra = "emergency" in self.keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
+        if len(way.nodes) < 2 or not (extra or kind in SPEEDS_KMH) or not _is_open(tags, self.keys):
             return
-        used = {key: tags[key] for key in USED_TAGS if key in tags}
+        used = {key: tags[key] for key in ("highway", "maxspeed", "tunnel", "bridge", "junction") if key in tags}
         rule = next((rule for key in self.keys if (rule := f"oneway:{key}") in tags), "oneway")
         if rule in tags:  # one for the vehicle itself replaces `oneway`
             used["oneway"] = tags[rule]
@@ -195,13 +189,6 @@ def _find_deleted(path: Path) -> set[tuple[str, int]]:
     """Return type and id of each element with ``action="delete"``, which osmium ignores."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
-
-
-def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
-    """Return whether a way is a road for the vehicle whose access tags are ``keys``."""
-    kind = tags.get("highway")
-    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
-    return (extra or kind in SPEEDS_KMH) and _is_open(tags, keys)
 
 
 def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
@@ -261,10 +248,7 @@ def _split_nodes(nodes: list[int], places: Places, uses: Mapping[int, int]) -> I
 
 
 def _one_way_direction(tags: Mapping[str, str]) -> int:
-    """Return 1 if a way is one-way in the order of its nodes, -1 if against it, and 0 if two-way.
-
-    Roundabouts and motorways are one-way by default.
-    """
+    """Return 1 if a way is one-way in the order of its nodes, -1 if against it, and 0 if two-way."""
     if "oneway" in tags:
         return ONE_WAY_DIRECTIONS.get(tags["oneway"], 0)  # other words, such as reversible, count as two-way
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
@@ -274,7 +258,7 @@ def _speed_limit_kmh(text: str) -> float | None:
     """Return the speed limit in a tag ``maxspeed`` such as "50" or "30 mph" in km/h; None if it is not a number."""
     number, _, unit = text.partition(" ")
     try:
-        value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
+        value = float(number) * (1.609344 if unit == "mph" else 1.0)
     except ValueError:
         return None
     return value if 0 < value <= 3.6 * MAX_SPEED_M_S else None

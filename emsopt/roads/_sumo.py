@@ -8,7 +8,7 @@ road are assumed to be possible. Internal roads of junctions, pavements and cros
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,20 +26,12 @@ MAX_HEIGHT_M = 1e4  # above all mountains: larger heights are mistakes
 Attributes: TypeAlias = dict[str, str]
 
 
-class _Road(NamedTuple):
-    """A road that is open to cars, described by its first open lane, in m and m/s; ``points`` have shape (k, 3)."""
-
-    length: float
-    speed_limit: float
-    road_class: str
-    points: FloatArray
-
-
 class _Content:
     """What a file holds: roads by id, legal turns as pairs of indices of roads, and the location element."""
 
     def __init__(self) -> None:
-        self.roads: dict[str, _Road] = {}
+        # length (m), speed limit (m/s), class and points, shape (k, 3), all of the first open lane
+        self.roads: dict[str, tuple[float, float, str, FloatArray]] = {}
         self.turns: set[tuple[int, int]] = set()
         self.location: Attributes = {}
         self.unknown_ends = 0  # connections from or to an edge that is not there, which notes report
@@ -66,7 +58,7 @@ class _Content:
             raise InputError(f"Every <edge> needs a unique id; got {quote(name)}.")
         where = f"lane {quote(lane.get('id'))}"
         self._open_lanes |= {(name, lane.get("index")): len(self.roads) for lane in opened}
-        self.roads[name] = _Road(
+        self.roads[name] = (
             _positive_number(lane, "length", where, "m", MAX_LENGTH_M),
             _positive_number(lane, "speed", where, "m/s", MAX_SPEED_M_S),
             edge.get("type") or "unknown",

@@ -62,9 +62,8 @@ def read_tables(
     straight = 1000 * EARTH_RADIUS_KM * central_angle(a, b) if geographic else np.hypot(*(b - a).T)
     lengths = np.maximum(_lengths(arc, straight), SHORTEST_M)
     speeds = _speeds(arc, lengths)
-    key = arc.column(CLASSES)
     classes = ["unknown"] * len(tails)
-    if key is not None:
+    if key := arc.column(CLASSES):
         classes = texts(arc.frame[key])
     elif "offroadaccess" in node.frame:
         access = node.numbers("offroadaccess", "0 or 1", low=0, high=1)

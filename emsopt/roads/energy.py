@@ -96,8 +96,6 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
 def standardize_columns(columns: ArrayLike) -> FloatArray:
     """Return columns, shape (E, d), scaled to mean 0 and standard deviation 1; a constant column becomes zero.
 
-    The paper scales the length, speed limit and incline of edges in this way.
-
     Examples
     --------
     >>> standardize_columns([[1.0, 7.0], [3.0, 7.0]]).tolist()

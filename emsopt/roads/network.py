@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,14 +29,8 @@ from .energy import INCLINE_RANGE
 from .shortest_paths import MAX_COORDINATE_M, MAX_LENGTH_M, MAX_SPEED_M_S, LineGraph, legal_turns, validate_connections
 from .snapping import Snapper
 
-if TYPE_CHECKING:
-    from .travel_times import WayFinder
-
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
-ARTERIAL_EVERY = 3  # streets of `grid_roads`
-BLOCK_M = 100.0
-MAX_MEDIAN_SPEED_M_S = 45.0  # a higher median speed indicates another unit
 SPEED_RANGE: dict[str, Any] = {"unit": "m/s", "low": 0.0, "strictly": True, "high": MAX_SPEED_M_S}
 _FORMAT_KEY, _FORMAT = "emsopt roads", 1
 
@@ -101,7 +95,7 @@ class RoadNetwork(LineGraph):
         lengths = _validate.real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True, high=MAX_LENGTH_M)
         n = len(lengths)
         speed_limits = _validate.real_array(speed_limits, "speed_limits", (n,), **SPEED_RANGE)
-        if (median := np.median(speed_limits)) > MAX_MEDIAN_SPEED_M_S:
+        if (median := np.median(speed_limits)) > 45:  # a higher one indicates another unit
             raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
         geographic = _validate.truth(geographic, "geographic")
         classes = ("unknown",) * n if classes is None else classes
@@ -263,17 +257,13 @@ class RoadNetwork(LineGraph):
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
     def largest_component(self) -> RoadNetwork:
-        """Return the largest strongly connected component, in which each edge can be reached from every other.
-
-        "Bayesian Analysis of Combinatorial Gaussian Process Bandits" drops the other edges as well.
-        """
+        """Return the largest strongly connected component, in which each edge can be reached from every other."""
         _, part = connected_components(self._search_graph, directed=True, connection="strong")
         inside = part == np.argmax(np.bincount(part))
         if inside.all():
             return self
         kept, number = np.flatnonzero(inside), np.cumsum(inside) - 1  # edges keep their order
         lost = f"{self.n_edges - len(kept)} of {self.n_edges} edges"
-        note = f"{lost} lie outside the largest strongly connected part and are left out."
         return replace(
             self,
             lengths=self.lengths[kept],
@@ -283,7 +273,7 @@ class RoadNetwork(LineGraph):
             ids=tuple(self.ids[k] for k in kept),
             classes=tuple(self.classes[k] for k in kept),
             polylines=None if self.polylines is None else tuple(self.polylines[k] for k in kept),
-            notes=f"{self.notes} {note}".strip(),
+            notes=f"{self.notes} {lost} lie outside the largest strongly connected part and are left out.".strip(),
         )
 
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:
@@ -295,8 +285,7 @@ class RoadNetwork(LineGraph):
         if speeds is None:
             speeds = self.speed_limits
         elif isinstance(speeds, Mapping):
-            unknown = [key for key in speeds if key not in self.classes]
-            if unknown:
+            if unknown := [key for key in speeds if key not in self.classes]:
                 known = ", ".join(sorted(set(self.classes)))
                 raise InputError(f"`speeds` must be by class of road; {unknown[0]!r} is none of {known}.")
             by_class = [speeds.get(key, limit) for key, limit in zip(self.classes, self.speed_limits, strict=True)]
@@ -352,7 +341,7 @@ class RoadNetwork(LineGraph):
         return Snapper(self.polylines, self.geographic, self.classes, self.connections)
 
     @cached_property
-    def _way_finder(self) -> WayFinder:
+    def _way_finder(self) -> Any:
         from .travel_times import WayFinder  # loads numba
 
         return WayFinder(self)
@@ -416,7 +405,7 @@ def grid_roads(
     places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))  # row 0 is north
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)
     heights = relief * (1 + np.sin(places @ waves.T + phases).mean(axis=1)) / 2  # the mean is in [-1, 1]
-    places = places * BLOCK_M
+    places = places * 100.0  # m
 
     number = np.arange(rows * columns)
     east, south = number[column + 1 < columns], number[row + 1 < rows]
@@ -426,7 +415,7 @@ def grid_roads(
     tails, heads = ends.T
     rise = heights[heads] - heights[tails]
     across = np.hypot(*(places[heads] - places[tails]).T)
-    arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % ARTERIAL_EVERY == 0
+    arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % 3 == 0
     return RoadNetwork(
         np.hypot(across, rise),  # along the slope
         np.where(arterial, ARTERIAL_M_S, RESIDENTIAL_M_S),

@@ -35,10 +35,7 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return the indices, shape (k,), of edges given by index, by id or by E truth values.
-
-        Error messages call the argument ``name``.
-        """
+        """Return the indices, (k,), of edges given by index, by id or by E truth values; messages say ``name``."""
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         given = list(values)
@@ -66,8 +63,7 @@ class LineGraph:
             return closed.copy()
         if np.iterable(closed) and not isinstance(closed, (str, np.ndarray)):
             given = list(closed)  # an iterator can be read only once
-            turns = [self._turn_mask(item) for item in given if isinstance(item, tuple)]
-            shut[self.n_edges :] = np.any(turns, axis=0)
+            shut[self.n_edges :] = np.any([self._turn_mask(item) for item in given if isinstance(item, tuple)], axis=0)
             closed = [item for item in given if not isinstance(item, tuple)]
         shut[self.edges(closed, "closed")] = True
         return shut
@@ -95,7 +91,8 @@ class LineGraph:
     ) -> IntArray:
         """Return the cheapest legal path from one edge to another: edges in driving order, shape (k,), with both.
 
-        Raise `NoWayError` if there is no such path, or the start or end is closed.
+        Raise `NoWayError` if there is no such path, or the start or end is closed. All searches on a network share one
+        matrix of weights: threads need separate networks.
 
         Parameters
         ----------
@@ -105,10 +102,6 @@ class LineGraph:
             Edges, by index or id.
         closed : array_like, optional
             Edges that cannot be used, and turns that cannot be made, as in `closures`.
-
-        Notes
-        -----
-        All searches on a network share one matrix of weights: threads need separate networks.
         """
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge_index(start, "start"), self._edge_index(end, "end")
@@ -151,10 +144,7 @@ def validate_connections(values: ArrayLike, n: int) -> IntArray:
 
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
-    """Return all turns as pairs of edges (from, to), shape (C, 2), with U-turns only where there is no other exit.
-
-    ``tails`` and ``heads``, shape (E,), are the nodes at which edges start and end.
-    """
+    """Return all turns, (C, 2), between edges from nodes ``tails`` to ``heads``, (E,); U-turns at dead ends only."""
     edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})
     turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
     onward = turns["head_next"] != turns["tail"]

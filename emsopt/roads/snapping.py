@@ -141,10 +141,7 @@ class Snapper:
     def _near_edges(
         self, points: FloatArray, tree: Any, segments: IntArray
     ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return edges near points (m) as arrays (point, edge, fraction, distance), and each point's shortest distance.
-
-        Every edge at most `OPPOSITE_M` farther than the nearest is among them.
-        """
+        """Return edges near points (m), as arrays (point, edge, fraction, distance), and the shortest distances."""
         reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M  # a road is within half a piece of a centre
         found = tree.query_ball_point(points, reach)
         point = np.repeat(np.arange(len(points)), [len(pieces) for pieces in found])
@@ -163,10 +160,7 @@ class Snapper:
         return point, edge, np.minimum(fraction, 1.0), distance, nearest
 
     def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
-        """Return which edges are the other direction of their point's nearest street.
-
-        ``beyond`` is the distance of each edge from the point, less that of the nearest edge (m).
-        """
+        """Return which edges, ``beyond`` m farther than a point's nearest, are the other direction of its street."""
         n, (start, end) = len(self._first_meeting), self._junctions[edge].T
         forth, back = (point * n + start) * n + end, (point * n + end) * n + start
         return np.isin(back, forth[is_nearest]) & (beyond <= OPPOSITE_M)
@@ -181,10 +175,7 @@ class Snapper:
 
 
 def number_junctions(connections: IntArray, starts: FloatArray, ends: FloatArray) -> IntArray:
-    """Return the number of the junction at the start and the end of every edge, shape (E, 2).
-
-    Ends of edges meet at a junction if they have the same coordinates or a connection between them.
-    """
+    """Return the junctions at the ends of edges, (E, 2); ends meet if they coincide or a connection joins them."""
     n = len(starts)
     _, spot = np.unique(np.vstack([starts, ends]), axis=0, return_inverse=True)
     before, after = connections.T

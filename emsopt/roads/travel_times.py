@@ -41,10 +41,7 @@ class WayFinder:
         self._turns = _group_turns(forth, n), _group_turns(forth[:, ::-1], n)
 
     def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
-        """Return the shortest driving times (min) between N and M points, (N, M); infinite if there is no way.
-
-        ``minutes``, shape (E,), are the driving times of the edges.
-        """
+        """Return the shortest driving times (min), (N, M), by those of the edges, (E,); infinite if there is no way."""
         sources, targets = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
         backwards = len(destinations.distances) < len(origins.distances)
         if backwards:  # edges are then driven from 1 to 0

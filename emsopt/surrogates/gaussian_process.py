@@ -52,10 +52,7 @@ class GaussianProcess:
     coefficients: FloatArray
 
     def predict(self, X: ArrayLike, prior: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the noise-free values, each (m,), at points, (m, N): (14) and (15).
-
-        ``prior`` is the prior mean at the points, shape (m,) or a number.
-        """
+        """Return mean and variance, (m,) each, of noise-free values at points, (m, N), with ``prior`` mean, (m,)."""
         across = self.kernel(X, self.X)
         explained = solve_triangular(self.factor, across.T, lower=True, check_finite=False)
         # near an observed point, rounding errors can make the variance negative
@@ -189,7 +186,9 @@ def fit(
 
     X, residuals = _check_data(X, y, prior)
     bounds = np.vstack([np.reshape(kernel.bounds, (-1, 2)), np.log(noise_ratio_bounds)])
-    groups = _element_groups(kernel)
+    free = [h for h in kernel.hyperparameters if not h.fixed]
+    ends = np.cumsum([h.n_elements for h in free])
+    groups = [slice(end - h.n_elements, end) for h, end in zip(free, ends, strict=True) if h.n_elements > 1]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         value, slope = _negative_log_likelihood(theta, kernel, X, residuals, amplitude)
@@ -239,13 +238,6 @@ def _check_data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArra
         raise InputError(f"`X` must have shape (n, N), one row per point; got shape {points.shape}.")
     values = _validate.real_array(y, "y", points.shape[:1])
     return points, values - _validate.one_each(prior, "prior", len(values))
-
-
-def _element_groups(kernel: "Kernel") -> list[slice]:
-    """Return the slices of a kernel's ``theta`` that hold hyperparameters of several elements."""
-    free = [h for h in kernel.hyperparameters if not h.fixed]
-    ends = np.cumsum([h.n_elements for h in free])
-    return [slice(end - h.n_elements, end) for h, end in zip(free, ends, strict=True) if h.n_elements > 1]
 
 
 def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:

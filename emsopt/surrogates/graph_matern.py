@@ -120,7 +120,14 @@ class GraphMatern:
 
     @cached_property
     def _unscaled_variance(self) -> FloatArray:
-        return _inverse_square_diagonal(self.matrix)
+        """Diagonal, (E,), of A⁻², by selected inversion."""
+        # minus the derivative of the diagonal of (A + s I)⁻¹ at s = 0, without cancellation by an imaginary step s
+        step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
+        factor = _factorise(self.matrix + sparse.diags_array(np.full(self.n_edges, step)))
+        L = sparse.csc_array(factor.L)
+        L.sort_indices()
+        inverse: Any = _selected_inverse(L.indptr, L.indices, L.data, factor.U.diagonal())
+        return -(inverse[factor.perm_c] / step).real
 
     @cached_property
     def variance(self) -> FloatArray:
@@ -173,23 +180,6 @@ def _factorise(matrix: Any) -> SuperLU:
     # SuperLU then pivots on the diagonal and orders rows as columns, on which selected inversion relies
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
-
-
-def _inverse_square_diagonal(matrix: Any) -> FloatArray:
-    """Return the diagonal, (E,), of matrix^-2, for a symmetric matrix with eigenvalues of at least ``SHIFT``."""
-    # minus the derivative of the diagonal of (matrix + s I)⁻¹ at s = 0, without cancellation by an imaginary step s
-    step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
-    inverse = _inverse_diagonal(matrix + sparse.diags_array(np.full(matrix.shape[0], step)))
-    return -(inverse / step).real
-
-
-def _inverse_diagonal(matrix: Any) -> Any:
-    """Return the diagonal, (E,), of the inverse of a symmetric sparse matrix, (E, E), by selected inversion."""
-    factor = _factorise(matrix)
-    L = sparse.csc_array(factor.L)
-    L.sort_indices()
-    inverse = _selected_inverse(L.indptr, L.indices, L.data, factor.U.diagonal())
-    return inverse[factor.perm_c]
 
 
 @njit(cache=True, nogil=True)

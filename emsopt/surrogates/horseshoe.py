@@ -167,10 +167,7 @@ class StandardizedData:
 
 
 def standardize(X: ArrayLike, y: ArrayLike) -> StandardizedData:
-    """Centre features, (n, D), and observations, (n,), and divide them by their standard deviations.
-
-    At least two observations must differ. Constant features become zero.
-    """
+    """Standardise features, (n, D), constant ones to zero, and observations, (n,), of which at least two differ."""
     # sums by another order of memory round differently
     X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
     means, spread = X.mean(axis=0), float(y.std())

@@ -79,8 +79,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     Examples
     --------
     >>> model = condition([[0.0], [1.0]], [10.0, 20.0], 0.3)
-    >>> mean, log_density = model.predict([[0.5], [1e6]])
-    >>> mean
+    >>> model.predict([[0.5], [1e6]])[0]
     array([15., 20.])
     """
     X = _validate.real_array(X, "X", (None, None))

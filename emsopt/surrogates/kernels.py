@@ -41,7 +41,6 @@ __all__ = ["DeploymentKernel", "SquaredExponential"]
 Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
 Contraction: TypeAlias = Callable[[FloatArray], FloatArray]
 
-WEIGHTS_BOUNDS = (1e-3, 10.0)  # positive, or the kernel is not positive semi-definite
 BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate below, and an input hardly matters above
 
 
@@ -65,7 +64,8 @@ class DeploymentKernel(Kernel):
     @property
     def hyperparameter_weights(self) -> Hyperparameter:
         """Name, bounds and number of the location weights, for scikit-learn."""
-        return Hyperparameter("weights", "numeric", WEIGHTS_BOUNDS, np.size(self.weights))
+        # positive, or the kernel is not positive semi-definite
+        return Hyperparameter("weights", "numeric", (1e-3, 10.0), np.size(self.weights))
 
     @property
     def hyperparameter_gamma(self) -> Hyperparameter:
@@ -127,9 +127,7 @@ class DeploymentKernel(Kernel):
         leaves, enters = factors(gives, -1), factors(takes, 1)
 
         def sums(w: FloatArray) -> FloatArray:
-            first, second = (
-                (w * term).T * leave for term, leave in zip((location, configuration), leaves, strict=True)
-            )
+            first, second = (w * location).T * leaves[0], (w * configuration).T * leaves[1]
             total: FloatArray = first.T @ enters[0] + second.T @ enters[1]
             return total
 

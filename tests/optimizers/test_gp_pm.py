@@ -154,11 +154,13 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
     weights = np.random.default_rng(1).standard_normal(len(process.X))
     for sites in space.sample(5, rng=2):
         x, unit = space.group_counts(sites), np.eye(len(space.capacities), dtype=int)
-        swaps = gives, takes = space.swaps(x)
+        swaps = gives, takes = space.swappable_groups(x)
         allowed = gives[:, None] != takes
         near = (x - unit[gives][:, None] + unit[takes])[allowed]
         assert {tuple(space.deployment(row)) for row in near} == set(map(tuple, space.neighbours(sites)))
-        np.testing.assert_allclose(optimizer._prior_of_swaps(x, *swaps)[allowed], optimizer._prior(near), rtol=1e-12)
+        np.testing.assert_allclose(
+            optimizer._median_values_of_swaps(x, *swaps)[allowed], optimizer._prior(near), rtol=1e-12
+        )
         sums = process.kernel.swap_sums(x, *swaps, process.X)(weights)[allowed]
         np.testing.assert_allclose(sums, process.kernel(near, process.X) @ weights, rtol=1e-9, atol=1e-9)
         upper = bounds(x, *swaps)[allowed]

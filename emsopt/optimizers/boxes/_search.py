@@ -13,11 +13,10 @@ import numpy as np
 from ...errors._types import ArrayLike, FloatArray
 from ...problems.box import Box
 
+# from points, (K, d), to their values, (K,), and slopes, (K, d)
 SmoothFunction: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the range of the values at the starting points
-MOVE_WIDTHS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # standard deviations, relative to the cube
 POOL, STARTS = 100, 10  # many points are screened, as a climb takes dozens of evaluations
 
 
@@ -124,7 +123,7 @@ def maximize_admitted(
         return best, value
 
     best, value = best_of(np.vstack([x, *near, rng.random((POOL, len(x)))]), x, -np.inf)
-    for spread in MOVE_WIDTHS:
+    for spread in (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001):  # standard deviations of moves
         # every second move, on average, draws one input anew, as small steps seldom change choices
         fresh = np.repeat(rng.random((POOL, space.dimension)) < 1 / (2 * space.dimension), space.sizes, axis=1)
         moved = np.clip(best + spread * rng.standard_normal((POOL, len(x))), 0, 1)
@@ -147,8 +146,7 @@ def draw_starts(
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):
         centres = np.resize(np.asarray(near, dtype=float), (n // 2, len(low)))
-        moved = centres + spread * (high - low) * rng.standard_normal(centres.shape)
-        points[1::2] = np.clip(moved, low, high)
+        points[1::2] = np.clip(centres + spread * (high - low) * rng.standard_normal(centres.shape), low, high)
     return points
 
 

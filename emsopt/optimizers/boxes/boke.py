@@ -67,11 +67,8 @@ NOISE_SD = 0.005
 DELTA = 0.1
 BANDWIDTH_RULES = {"scott": scott, "silverman": silverman}
 EXPLORING_SHARE = 0.6
-CORNER_INPUTS = 6  # number of inputs with which the search also starts from corners, see above
 LEAST_LOG_DENSITY = -1000.0  # points with smaller log W count as equally unexplored
-PROFILE_POINTS = 501  # of `profile`, for a smooth line
 PROBES = 10_000
-LEAST_LOG_BOUND = -300.0  # of the maximised logarithm; without exploration it would be -inf at the worst point
 
 
 class BOKE(BoxOptimizer):
@@ -141,7 +138,7 @@ class BOKE(BoxOptimizer):
         yield self._climb(lambda x: negative_log_density(model, x))
 
     def _climb(self, function: SmoothFunction, **options: Any) -> FloatArray:
-        return super()._climb(function, corners=self.space.coordinates == CORNER_INPUTS)
+        return super()._climb(function, corners=self.space.coordinates == 6)  # see the module's notes
 
 
 class BOKEPlus(BOKE):
@@ -190,7 +187,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    unit = np.linspace(0, 1, PROFILE_POINTS)[:, None]
+    unit = np.linspace(0, 1, 501)[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = standard_deviation(gains) or 1.0, 1 if optimizer.pick_best is max else -1
@@ -213,17 +210,14 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     with np.errstate(divide="ignore"):  # the worst point has a lift of log 0
         lift = np.log(np.maximum(mean - model.y.min(), 0))
         bonus = 0.5 * (np.log(beta) - np.maximum(log_density, LEAST_LOG_DENSITY))
-    value = np.maximum(np.logaddexp(lift, bonus), LEAST_LOG_BOUND)
+    value = np.maximum(np.logaddexp(lift, bonus), -300.0)  # without exploration, -inf at the worst point
     # slopes of log(e^lift + e^bonus): each part has its share of the sum
     rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
     return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
 
 
 def density_design(n: int, d: int, *, rng: Rng) -> FloatArray:
-    """Return n points of the unit cube, (n, d): the first at random, each further one where their density is least.
-
-    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
-    """
+    """Return n points of the unit cube, (n, d): the first at random, others where the density W is least, (3.10)."""
     rng = _validate.generator(rng)
     X = rng.random((1, d))
     while len(X) < n:
@@ -244,8 +238,7 @@ def fill_distance(points: ArrayLike) -> float:
     d = design.shape[1]
     rng = np.random.default_rng(0)  # fixed: all designs are measured by the same probes
     probes = rng.random((PROBES, d))
-    tried = np.vstack([corners_of_cube(d, PROBES, rng), probes])
-    return float(np.max(KDTree(design).query(tried)[0]))
+    return float(np.max(KDTree(design).query(np.vstack([corners_of_cube(d, PROBES, rng), probes]))[0]))
 
 
 class KRUCB(BOKE):

@@ -83,7 +83,6 @@ NEIGHBOURS = 1.5  # points per coefficient of a quadratic
 RIDGE = 1e-6
 CROWDING_DISTANCE = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
 LEAST_GAIN = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
-RETURN_SHARE = 0.5  # share of the steps that climb the best peak although it is known
 SUM_SHARE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 ERROR_RATIO = 0.7  # of squared errors, below which the sum counts as clearly better than the process
@@ -118,9 +117,8 @@ class AdditiveProcess:
 
     def maximize(self, confidence: float, rng: np.random.Generator) -> FloatArray:
         """Return the point, (d,), whose coordinates maximise μ_j + ``confidence`` σ_j on a randomly shifted grid."""
-        z = np.clip(
-            (np.arange(GRID_POINTS + 1) - rng.random()) / (GRID_POINTS - 1), 0, 1
-        )  # or points would share coordinates
+        # shifted, or points would share coordinates
+        z = np.clip((np.arange(GRID_POINTS + 1) - rng.random()) / (GRID_POINTS - 1), 0, 1)
         sides = [self.predict_input(j, z) for j in range(self.X.shape[1])]
         return z[np.argmax([mean + confidence * deviation for mean, deviation in sides], axis=1)]
 
@@ -177,15 +175,6 @@ class BOKEAuto(BoxOptimizer):
         observed = condition(kernel, X, standardize_values(clip_at_median(X, self.gains)), noise_ratio=ratio)
         return condition_on_pending(observed, self.pending_points)
 
-    def additive_process(self) -> AdditiveProcess | None:
-        """Return the additive process of the observations if it predicts better than `process`, else None."""
-        if self._sum is None:
-            return None
-        scored, lengthscale, ratio = self._sum
-        X = self.points
-        y = normal_scores(X, self.gains) if scored else standardize_values(self.gains)
-        return condition_additive(X, y, [lengthscale], [ratio])[0]
-
     def _refit(self) -> None:
         """Fit the kernel if a tenth of the points (at least five) are new and the values differ."""
         before = len(self._fitted.X) if self._fitted else -5  # -5: the first fit happens as soon as there are values
@@ -197,8 +186,11 @@ class BOKEAuto(BoxOptimizer):
 
     def _yield_points(self) -> Iterator[FloatArray]:
         self._refit()
-        process, additive = self.process(), self.additive_process()
-        if additive and self.rng.random() < SUM_SHARE:
+        process = self.process()
+        if self._sum and self.rng.random() < SUM_SHARE:
+            scored, lengthscale, ratio = self._sum
+            y = normal_scores(self.points, self.gains) if scored else standardize_values(self.gains)
+            additive = condition_additive(self.points, y, [lengthscale], [ratio])[0]
             along = additive.maximize(self.rng.choice(CONFIDENCES), self.rng)
             if not self._is_near_pending(along):
                 yield along
@@ -220,23 +212,21 @@ class BOKEAuto(BoxOptimizer):
         first: Any = None
         found = None
         for peak, radius in zip(peaks, radii, strict=True):
-            x, gain = self._maximize_near(model or fit_quadratic(X, y, X[peak]), X[peak], radius)
+            function = model or fit_quadratic(X, y, X[peak])
+            box = np.clip(X[peak, :, None] + [-radius, radius], 0, 1)
+            x, value = maximize_on_box(function, [X[peak], *draw_starts(box, STARTS, self.rng)], box)
+            gain = value - function(X[[peak]])[0][0]
             first = x if first is None else first
             if gain > LEAST_GAIN and radius > CROWDING_DISTANCE and not self._is_near_pending(x):
                 found = x
                 break
-        returns = found is not first and not self._is_near_pending(first) and self.rng.random() < RETURN_SHARE
+        # half of the steps climb the best peak although it is known
+        returns = found is not first and not self._is_near_pending(first) and self.rng.random() < 0.5
         return first if returns else found
 
     def _is_near_pending(self, x: FloatArray) -> bool:
         """Return whether a pending point lies within ``CROWDING_DISTANCE`` of x, (d,)."""
         return bool((np.linalg.norm(self.pending_points - x, axis=1) <= CROWDING_DISTANCE).any())
-
-    def _maximize_near(self, model: SmoothFunction, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Return the maximiser, (d,), of a model within ``radius`` of ``centre`` in each input, and its gain there."""
-        box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
-        x, value = maximize_on_box(model, [centre, *draw_starts(box, STARTS, self.rng)], box)
-        return x, value - model(centre[None])[0][0]
 
 
 def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
@@ -259,9 +249,8 @@ def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
         return error(np.interp(modelled.mean() + standard_deviation(modelled) * predicted, known, scores[first]))
 
     plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardize_values(gains), scores))
-    errors = [error_of_gains(each.leave_one_out, gains) for each in plain] + [
-        error(each.leave_one_out) for each in scored
-    ]
+    errors = [error_of_gains(each.leave_one_out, gains) for each in plain]
+    errors += [error(each.leave_one_out) for each in scored]
     k = int(np.argmin(errors))
     if errors[k] > ERROR_RATIO * error_of_gains(process.leave_one_out, clip_at_median(X, gains)):
         return None
@@ -369,7 +358,6 @@ def fit_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> SmoothFun
     def quadratic(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = (x - centre) / h
         bent = z @ curvature
-        values = middle + level + z @ slope + 0.5 * (bent * z).sum(axis=1)
-        return values, (slope + bent) / h
+        return middle + level + z @ slope + 0.5 * (bent * z).sum(axis=1), (slope + bent) / h
 
     return quadratic

@@ -38,7 +38,7 @@ between a Matérn kernel and a sum of kernels of one input each (`Additive`), wh
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -46,9 +46,6 @@ from ...errors._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from ..recommendation import log_expected_improvement, standardize_values
 from ._base import BoxOptimizer
-
-if TYPE_CHECKING:
-    from sklearn.gaussian_process.kernels import Kernel
 
 NOISY_RATIO, NOISE_FREE_RATIO = 1e-2, 1e-6  # above 0, or K + ν I would be singular where points almost repeat
 SEARCH_OPTIONS: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `rank_on_cube`, larger than the default
@@ -118,7 +115,6 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 RESTARTS = 2
 LEAST_NOISE = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
-RANDOM_LENGTHSCALES = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
@@ -131,12 +127,12 @@ class GPEI(BoxOptimizer):
         from ...surrogates.kernels import Additive, Matern52
 
         X, y, broad = self.points, standardize_values(self.gains), np.full(self.space.coordinates, 0.5)
-        kernels: list[Kernel] = [Matern52(broad)]
+        kernels: list[Any] = [Matern52(broad)]
         if self.objective.noisy:
             kernels.append(Additive(broad))
             options: dict[str, Any] = {"noise_ratio": NOISY_RATIO, "spread": SPREAD}
         else:
-            low, high = np.log(RANDOM_LENGTHSCALES)
+            low, high = np.log((0.1, 2.0))  # range of random lengthscales, in widths of the box
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
             options = {"noise_ratio": LEAST_NOISE, "noise_ratio_bounds": (LEAST_NOISE, LEAST_NOISE)}
         kernels += [self._last.kernel] if self._last else []

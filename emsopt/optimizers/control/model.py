@@ -38,9 +38,7 @@ NODES = 64
 SCREENING_POINTS, CLIMB_STARTS = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
 REFIT_GROWTH = 1.15
-LENGTHSCALE_BOUNDS = (0.1, 20.0)
 FIT_OPTIONS: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
-LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
 FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
 
 
@@ -83,7 +81,7 @@ class ControlModel:
         from ...surrogates.kernels import SquaredExponential
 
         X, y = np.array(self.points), np.array(self.values)
-        kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALE_BOUNDS), 1e-2
+        kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), (0.1, 20.0)), 1e-2
         if self.process is not None:
             kernel, ratio = self.process.kernel, self.process.noise_ratio  # a warm start
         self.prior = float(y.mean())
@@ -115,8 +113,7 @@ class ControlModel:
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
         """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of the values in set ``i``."""
-        weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
-        return ExpectedBound(self, i, weight * self.beta)
+        return ExpectedBound(self, i, {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind] * self.beta)
 
     def best_of_sample(self, sample: "PosteriorSample", i: int) -> tuple[float, FloatArray]:
         """Return the largest expected value of a posterior sample for set ``i``, and its maximiser, shape (k,)."""
@@ -132,8 +129,7 @@ class ControlModel:
         """Return the bounds of set ``i``, (k, 2), and the best of n random points, half near good plays, (most, k)."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
-        near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
-        points = draw_starts(box, n, self.rng, near=near)
+        points = draw_starts(box, n, self.rng, near=[self.points[k][controlled] for k in np.argsort(self.values)[-8:]])
         return box, points[np.argsort(-function(points)[0])[:most]]
 
 
@@ -170,11 +166,10 @@ class ExpectedBound:
     def _values_and_slopes(self, x: FloatArray, c: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return bound, (K,), and slopes, (K, k), at x from c, (K, n), and the plays' parts w in σ², (K, nodes, n)."""
         pull = c * self.pull
-        deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
+        deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), 1e-12))  # rounding may make it negative
         values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
         # slope of the root: its ½ cancels with the 2 of the square
-        share = self.weight * self.amplitude / (deviation.shape[1] * deviation)
-        pull -= np.einsum("kq,kqn->kn", share, w)
+        pull -= np.einsum("kq,kqn->kn", self.weight * self.amplitude / (deviation.shape[1] * deviation), w)
         apart = pull @ self.scaled - pull.sum(axis=1)[:, None] * (x / self.lengthscales)
         return values, apart / self.lengthscales
 

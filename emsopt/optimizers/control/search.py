@@ -29,7 +29,6 @@ from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
 
-METHOD_OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 _FORM = CheckpointFormat(
@@ -130,7 +129,7 @@ def bocvs(
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
-    known = METHOD_OPTIONS.get(method, ())
+    known = ("exploration", "halving") if method == "unknown-cost" else ()
     if unknown := sorted(options.keys() - set(known)):  # before a checkpoint is created
         raise InputError(f"{method!r} takes no option {unknown[0]!r}. Its options are {', '.join(known) or 'none'}.")
     with loop(
@@ -158,8 +157,7 @@ def bocvs(
             steps.finish(row, learner, f"{number} plays", done=int(learner.spent))
     if not steps.rows:
         raise InputError(f"`budget` must pay for at least one play; the first one cost {play.cost:g}.")
-    columns = ["play", "set", "x", "value", "cost", "spent", "phase", "seconds"]
-    history = pd.DataFrame(steps.rows, columns=columns)
+    history = pd.DataFrame(steps.rows, columns=["play", "set", "x", "value", "cost", "spent", "phase", "seconds"])
     if regret:
         history = with_regret(history, problem, alpha)
     i, x = learner.recommend()

@@ -33,8 +33,6 @@ from numba import njit
 from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 
-CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver, below the range of int32
-MOST_CUTS = 60  # most minimum cuts of a relaxation
 RESTARTS = 20  # annealing walks: a single one may end in a poor local minimum
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms, which bounds rounding
 
@@ -112,8 +110,7 @@ def _minimize_by_annealing(
     found = []
     for _ in range(RESTARTS):
         order = rng.permutation(slots)
-        chances = rng.random((100 * len(b), 3))
-        found.append(anneal(A, b, floors, order[:moving], order[moving:], chances))
+        found.append(anneal(A, b, floors, order[:moving], order[moving:], rng.random((100 * len(b), 3))))
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
@@ -129,8 +126,7 @@ def _minimize_by_cuts(
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
         taken, bound = _relax(pairs, (b + 2 * A @ floors)[place], p)
-    counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
-    return counts, bound + value(A, b, floors)
+    return floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int), bound + value(A, b, floors)
 
 
 # -- the papers' Algorithm 1 --
@@ -158,7 +154,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     total = max(np.maximum(linear, 0).sum(), -np.minimum(linear, 0).sum(), edges.sum(axis=1).max())
     if total == 0:
         return np.zeros(n, int), 0.0
-    scale = CUT_RANGE / total
+    scale = 2**30 / total  # so that sums of integer capacities stay below the range of int32
     graph = np.zeros((n + 2, n + 2), np.int32)  # places, source, sink; rounding down keeps the bound valid
     graph[:n, :n] = np.floor(scale * edges)
     graph[n, :n] = np.floor(scale * np.maximum(linear, 0))
@@ -189,7 +185,7 @@ def _relax(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     multiplier = -(worth[p - 1] + worth[p]) / 2
     spread = np.abs(A).sum() + np.abs(b).sum()
     best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
-    for _ in range(MOST_CUTS):
+    for _ in range(60):  # most minimum cuts of a relaxation
         relaxed = plus * gamma
         # Γ (x_i + x_j - 1) of both orders: 2 Σ_j linear, and minus Σ constant below
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)

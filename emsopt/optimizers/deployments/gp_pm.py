@@ -67,11 +67,9 @@ ALWAYS_FIT_LIMIT = 100  # observations up to which hyperparameters are trained a
 MOST_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
-Score = Callable[[IntArray], FloatArray]
-"""A function from deployments, as units in each twin group, (K, G), to scores, (K,)."""
+Score = Callable[[IntArray], FloatArray]  # from deployments, as units in each twin group, (K, G), to scores, (K,)
+# from units, (G,), and twin groups, (g,) and (t,), to bounds on the scores after swaps, (g, t)
 ScoreBounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
-"""A function from units, (G,), and twin groups, (g,) and (t,), to bounds on the scores after swaps, (g, t)."""
-
 SWAPS, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
 CANDIDATES, CHAINS = 256, 2
 
@@ -122,10 +120,9 @@ class GPpM(Optimizer):
         super().__init__(objective, rng=rng)
         # below 2, no swap is allowed
         if not (edge >= 2 and grow[0] >= 1 <= shrink[0] and grow[1] >= 1 > shrink[1] > 0):
-            given = f"edge {edge}, grow {grow}, shrink {shrink}"
             raise InputError(
                 "`edge` must be at least 2, `grow` a number and a factor of at least 1, `shrink` a number of at "
-                f"least 1 and a factor below 1; got {given}."
+                f"least 1 and a factor below 1; got edge {edge}, grow {grow}, shrink {shrink}."
             )
         self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
         self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")
@@ -271,9 +268,12 @@ class GPpM(Optimizer):
     def _propose(self) -> IntArray:
         if self.centre is None or self.process is None:
             return self.draw()
-        process = self._condition_on_pending(self.process)
+        process = self.process
+        for sites in (sites for sites, value in self.taken.items() if value is None):
+            x = self.space.group_counts(list(sites))  # asked for but not observed: as if the prediction were observed
+            prior = self._prior(x[None]) + self._constant
+            process = process.with_observation(x, process.predict(x[None], prior)[0][0], prior[0])
         goal = self._goal(process)
-
         score, bounds = self._score_functions(process, self._constant, partial(log_expected_improvement, goal))
         if "climbs" not in self._repairs:
             return self.space.deployment(swap_adaptively(self.space, score, self.centre, self.edge, self.rng))
@@ -282,22 +282,10 @@ class GPpM(Optimizer):
         best = search_by_climbs(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
         return self.draw() if best is None else self.space.deployment(best)
 
-    def _condition_on_pending(self, process: GaussianProcess) -> GaussianProcess:
-        """Return the process conditioned on its own predictions at deployments asked for but not yet observed."""
-        for sites, value in self.taken.items():
-            if value is None:
-                x = self.space.group_counts(list(sites))
-                prior = self._prior(x[None]) + self._constant
-                process = process.with_observation(x, process.predict(x[None], prior)[0][0], prior[0])
-        return process
-
     def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
     ) -> tuple[Score, ScoreBounds]:
-        """Return the score of deployments, ``rate`` of mean and deviation, and upper bounds on it after swaps.
-
-        ``rate`` must fall with the mean and rise with the deviation. The bounds need O(n) per swap.
-        """
+        """Return a score, ``rate``, which must fall with the mean and rise with the deviation, and bounds for swaps."""
 
         def score(counts: IntArray) -> FloatArray:
             mean, variance = process.predict(counts, self._prior(counts) + constant)
@@ -307,7 +295,7 @@ class GPpM(Optimizer):
             sums = process.kernel.swap_sums(x, gives, takes, process.X)
             across = process.kernel(x[None], process.X)[0]
             weights = process.solve(across)
-            mean = self._prior_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
+            mean = self._median_values_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
             # the variance explained at x' is a convex function of k(x', X), and above its tangent at x
             explained = 2 * sums(weights) - across @ weights
             variance = process.amplitude * np.maximum(process.kernel.diag(x[None]) - explained, 0)
@@ -319,10 +307,6 @@ class GPpM(Optimizer):
     def _prior(self, counts: IntArray) -> FloatArray:
         """Return the prior mean, but for a constant, of deployments as units in each twin group, (K, G): shape (K,)."""
         return self._median_values(counts)
-
-    def _prior_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return `_prior` after a unit moves from a twin group of ``gives``, (g,), to one of ``takes``, (t,)."""
-        return self._median_values_of_swaps(counts, gives, takes)
 
 
 class GPzero(GPpM):
@@ -339,7 +323,7 @@ class GPzero(GPpM):
     def _prior(self, counts: IntArray) -> FloatArray:
         return np.zeros(len(counts))
 
-    def _prior_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
+    def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
         return np.zeros((len(gives), len(takes)))
 
 
@@ -347,9 +331,8 @@ def swap_adaptively(
     space: DeploymentSpace, score: Score, centre: IntArray, edge: float, rng: np.random.Generator
 ) -> IntArray:
     """Return the deployment, as units in each twin group, (G,), that Algorithm 3 finds, maybe outside the region."""
-    places = int(space.capacities.sum())
     # a swap is 2 in Hamming distance; more swaps than free places are impossible
-    depth = max(1, int(min(edge / 2, space.units, places - space.units)))
+    depth = max(1, int(min(edge / 2, space.units, space.capacities.sum() - space.units)))
     x, value, left = centre, score(centre[None])[0], SWAPS
     while left:
         candidates = swap_at_random(space, x, np.full(min(BLOCK, left), depth), rng)

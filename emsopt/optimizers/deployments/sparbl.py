@@ -41,9 +41,6 @@ from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
 from .swaps import prepare_estimate
 
-REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
-BOCS_SWEEPS = 20  # Gibbs sweeps between draws of a proposal; ten times as many before the first, to forget the start
-
 
 class SparBL(Optimizer):
     """Thompson sampling with a sparse quadratic model: Algorithm 2 of "Optimizing Server Locations in Spatial Queues".
@@ -88,7 +85,7 @@ class SparBL(Optimizer):
         alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(float(np.mean(self.values))))
         if alike or len(self.taken) < self.initial:  # equal values cannot be standardised
             return self.draw()
-        for _ in range(REDRAWS):
+        for _ in range(10):  # posterior draws, as many may have known minimisers
             sites = self._minimize_model(self._draw_model())
             if self.is_free(sites):
                 return sites
@@ -109,15 +106,13 @@ class SparBL(Optimizer):
     def _draw_model(self) -> FloatArray:
         """Continue the Gibbs chain with all observations; return the drawn coefficients of `features`, (D,)."""
         data = standardize(self.features(self.sites), self.values)
-        burn_in = 0
+        sweeps, drawn = [self.sweeps // self.draws] * self.draws, []
         if self.state is None:
-            self.state, burn_in = Horseshoe.start(data.X.shape[1]), 9 * self.sweeps
-        drawn = []
-        for _ in range(self.draws):
-            sweeps = burn_in + self.sweeps // self.draws
-            self.state = sample(self.state, data.X, data.y, sweeps, rng=self.rng)
+            self.state = Horseshoe.start(data.X.shape[1])
+            sweeps[0] += 9 * self.sweeps
+        for count in sweeps:
+            self.state = sample(self.state, data.X, data.y, count, rng=self.rng)
             drawn.append(self.state.coef)
-            burn_in = 0
         self._coef = data.unscaled_coefficients(np.mean(drawn, axis=0))
         return self._coef
 
@@ -154,7 +149,7 @@ class BOCS(SparBL):
     method = "annealing"
 
     def __init__(self, objective: Objective, **options: Any) -> None:
-        super().__init__(objective, sweeps=BOCS_SWEEPS, **options)
+        super().__init__(objective, sweeps=20, **options)  # ten times as many at the start, to forget it
 
     def _propose(self) -> IntArray:
         self.state = None
@@ -183,10 +178,8 @@ class SparBLPlus(SparBL):
     def _minimize_model(self, coef: FloatArray) -> IntArray:
         space, told = self.space, [self.sites[k] for k in np.argsort(self.values, kind="stable")[:4]]
         starts = space.group_counts([*told, *space.sample(4, rng=self.rng)])
-        model = *self._quadratic(coef), coef[-2:]
-        return space.deployment(
-            _descend(*model, starts, space.floors, space.capacities, self._order, self._ranks, self._cost)
-        )
+        model, tables = (*self._quadratic(coef), coef[-2:]), (self._order, self._ranks, self._cost)
+        return space.deployment(_descend(*model, starts, space.floors, space.capacities, *tables))
 
 
 @njit(cache=True, nogil=True)

@@ -42,7 +42,6 @@ ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more s
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 HIGHEST_LOAD, LEAST_PROBABILITY = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
-AFFORDABLE_OTHERS = 200_000  # at most this many if the metric is not the mean, with 0.1 ms or more for each
 
 
 def local_search(
@@ -189,7 +188,7 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
 def enumeration_limit(objective: Objective) -> int:
     """Return the largest number of deployments up to which `best_deployment` enumerates them instead of searching."""
     most = AFFORDABLE[objective.evaluator]
-    return most if is_mean(objective.metric) else min(most, AFFORDABLE_OTHERS)
+    return most if is_mean(objective.metric) else min(most, 200_000)  # other metrics take 0.1 ms or more for each
 
 
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
@@ -366,10 +365,7 @@ def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, soon
 
 @njit(cache=True, nogil=True)
 def expected_changes(of: EstimateInput, counts: IntArray) -> FloatArray:
-    """Return how the expected cost changes if a unit moves from twin group g to h, shape (G, G); ``counts`` are (G,).
-
-    Entries are without meaning if g holds no unit or g is h.
-    """
+    """Return the change of expected cost, (G, G), if a unit moves from group g to another, h, at ``counts``, (G,)."""
     groups, costs = of.groups, of.costs
     (M, G), R = groups.shape, len(of.shares)
     q = np.append(of.shares, 0.0)  # a unit beyond the last place counts for nothing

@@ -125,8 +125,7 @@ class Empirical:
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
-        apart = np.asarray(a)[..., None] - self.values
-        return np.exp(-(apart**2) / (2 * w**2)).mean(axis=-1)
+        return np.exp(-((np.asarray(a)[..., None] - self.values) ** 2) / (2 * w**2)).mean(axis=-1)
 
     def __repr__(self) -> str:
         return f"Empirical({len(self.values)} values, mean {self.values.mean():.3g}, variance {self.values.var():.3g})"

@@ -42,14 +42,10 @@ from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ..problem import Problem
 from .marginals import Marginal
 
-MARGINAL_NAMES = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
-MOST_NODES = 2**22  # for 12 variables, 400 MB
 CHUNK_SIZE = 65_536  # points evaluated at a time, few enough for the processor's cache
-SCRAMBLING = 1  # fixed: all sets and runs have the same nodes
 SCREENING_POINTS, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
 CLIMB_STARTS, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
-NOISY_FROM = 0.1  # the paper adds noise only from here
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,8 +90,17 @@ class ControlProblem:
     set_points: Any = ()
 
     def __post_init__(self) -> None:
-        check_objective(self.objective)
-        variables = self.objective.variables
+        f = _validate.instance(self.objective, "objective", Problem, "emsopt.problems.Problem")
+        if f.sense != "max" or (f.bounds != (0, 1)).any():
+            raise InputError(
+                f"`objective` must have sense 'max' and bounds 0 and 1; {f.name} has {f.sense!r} and "
+                f"{f.bounds.tolist()}. Convert it by its method on_unit_cube."
+            )
+        if f.noise_sd:
+            raise InputError(
+                f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem."
+            )
+        variables = f.variables
         control_sets = parse_sets(self.control_sets, variables)
         m = len(control_sets)
         n, k = len(self.set_values), len(self.set_points)
@@ -143,7 +148,7 @@ class ControlProblem:
 
     def nodes(self, n: int = NODES) -> FloatArray:
         """Return the n quasi-random points, (n, d), over which expected values are means; n is a power of 2."""
-        n = _validate.whole_number(n, "nodes", high=MOST_NODES)
+        n = _validate.whole_number(n, "nodes", high=2**22)  # for 12 variables, 400 MB
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
         u = sobol(self.dimension, n)
@@ -182,7 +187,7 @@ class ControlProblem:
         from scipy.special import ndtr, ndtri
 
         room = min(mean, 1 - mean)  # the distance to the nearer end, which keeps the truncation symmetric
-        if mean < NOISY_FROM or room == 0 or self.cost_noise_sd == 0:
+        if mean < 0.1 or room == 0 or self.cost_noise_sd == 0:  # the paper adds noise only from 0.1 on
             return float(mean)
         with np.errstate(over="ignore"):  # very small noise has no tail
             tail = ndtr(-room / self.cost_noise_sd)
@@ -265,10 +270,7 @@ def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: Flo
 
 
 def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
-    """Return the largest value of ``expected`` on the unit cube, and the point, (d,), that attains it.
-
-    ``expected(x, nodes)`` takes points, (n, d). L-BFGS-B starts from the best of SCREENING_POINTS points and ``start``.
-    """
+    """Return the largest value of ``expected(x, nodes)``, x of shape (n, d), on the unit cube, and its point, (d,)."""
     from scipy.optimize import minimize
 
     screened = sobol(d, SCREENING_POINTS)  # few nodes are enough to rank points
@@ -291,19 +293,7 @@ def sobol(d: int, n: int) -> FloatArray:
     """Return n Sobol points of the unit cube with a fixed scrambling, shape (n, d)."""
     from scipy.stats import qmc
 
-    return qmc.Sobol(d, seed=SCRAMBLING).random(n)
-
-
-def check_objective(f: Problem) -> None:
-    """Raise InputError unless ``f`` is a noise-free maximisation problem on the unit cube."""
-    _validate.instance(f, "objective", Problem, "emsopt.problems.Problem")
-    if f.sense != "max" or (f.bounds != (0, 1)).any():
-        found = f"{f.name} has {f.sense!r} and {f.bounds.tolist()}"
-        raise InputError(
-            f"`objective` must have sense 'max' and bounds 0 and 1; {found}. Convert it by its method on_unit_cube."
-        )
-    if f.noise_sd:
-        raise InputError(f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem.")
+    return qmc.Sobol(d, seed=1).random(n)  # fixed: all sets and runs have the same nodes
 
 
 def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -337,8 +327,8 @@ def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequenc
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
         raise InputError(
-            f"`marginals` must be one of {MARGINAL_NAMES}, or a list of {d}, one per variable; got "
-            f"{_validate.quote(each)}."
+            "`marginals` must be one of TruncatedNormal, Uniform, Empirical (emsopt.problems), or a list of "
+            f"{d}, one per variable; got {_validate.quote(each)}."
         )
     return tuple(each)
 

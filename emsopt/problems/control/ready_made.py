@@ -51,7 +51,7 @@ averaged over the number of busy units (Erlang's loss formula).
 import csv
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -65,13 +65,9 @@ from ..problem import Problem
 from .marginals import TruncatedNormal
 from .problem import ControlProblem, evaluate_in_chunks
 
-if TYPE_CHECKING:
-    from scipy.interpolate import RectBivariateSpline
-
 # mean costs of the seven control sets, in their order
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
 VARIANCES = (0.02, 0.04)
-IRRELEVANT_INPUTS = 6
 SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
 AIRFOIL_SETS = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
@@ -79,7 +75,6 @@ PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2,
 EMS_SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
 FLEET = np.arange(7, 13)
 TURNOUT_MIN = (2.75, 0.75)
-LOAD_RANGE = (1.25, 0.75)  # relative to today's, for demand and for turnaround
 LOADS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
 POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
@@ -158,9 +153,8 @@ def _noise_level(points: FloatArray) -> FloatArray:
 
 # -- plant --
 
-REPOSITORY = "sebtsh/cost-varying-variable-subsets-BO"
-COMMIT = "16ffdab13ede72fbed2427995a1c27b75993135d"
-URL = f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/plant/gp_leaf_dict.p"
+PUBLISHED = "sebtsh/cost-varying-variable-subsets-BO/16ffdab13ede72fbed2427995a1c27b75993135d"  # repository and commit
+URL = f"https://raw.githubusercontent.com/{PUBLISHED}/data/plant/gp_leaf_dict.p"
 SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
 
 PLANT_RANGES = np.array([(0, 7.7), (0, 3.5), (0, 10.4), (8.9, 11.3), (2.5, 6.5)])
@@ -181,8 +175,7 @@ def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the plant's lengthscales, (5,), inducing points divided by them, (464, 5), and coefficients, (464,)."""
     from scipy.linalg import solve_triangular
 
-    path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
-    raw = pickles.read_arrays(path)
+    raw = pickles.read_arrays(locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256))
     lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])  # the file has inverse softpluses
     variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])
     Z = raw[".inducing_variable.inducing_variable_list[0].Z"] / lengthscales
@@ -208,7 +201,7 @@ def ems_service() -> Problem:
 
 
 @cache
-def _travel_tables() -> "list[RectBivariateSpline]":
+def _travel_tables() -> list[Any]:
     """Return the mean travel time (min), without and with relocation, as splines over units and load (1 is today's)."""
     from scipy.interpolate import RectBivariateSpline
 
@@ -231,7 +224,7 @@ def _response(u: FloatArray) -> FloatArray:
     """Return the mean response (min), (n,), under the settings u, (n, 5)."""
     units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
     turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
-    first, last = LOAD_RANGE
+    first, last = 1.25, 0.75  # relative to today's, for demand and for turnaround
     load = (first + u[:, 3:] * (last - first)).prod(axis=1)  # dispatch depends on calls times service time only
     static, relocated = (spline.ev(units, load) for spline in _travel_tables())
     return turnout + static + u[:, 2] * (relocated - static)
@@ -249,7 +242,7 @@ def _hill(u: FloatArray) -> FloatArray:
 def _add_irrelevant_inputs(problem: Problem) -> Problem:
     """Return a problem as one of maximisation on the unit cube, with six further inputs that do not matter."""
     base = problem.on_unit_cube()
-    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT_INPUTS, 0.5))  # irrelevant inputs may have any value
+    best_x = np.append(np.asarray(base.best_x), np.full(6, 0.5))  # irrelevant inputs may have any value
     name, relevant = problem.name.rstrip("0123456789"), base.dimension  # "hartmann6" has 12 inputs here
     function = lambda u: base.function(u[:, :relevant])
     return Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,9 +30,6 @@ from .._files.columns import CRS, FILE, FOUND, Table, are_blank, list_columns, p
 from ..errors import InputError, Message
 from ..errors._types import BoolArray, FloatArray, PathLike
 from ..errors._validate import existing_file, quote, unwrap
-
-if TYPE_CHECKING:
-    from typing import IO
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 ColumnChoice: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
@@ -50,13 +47,12 @@ _DECIMAL = r"[-+]?\d+\.\d+"
 _PAIR = rf"({_NUMBER})\s*[,;]\s*({_NUMBER})"
 _OPEN, _CLOSE = r"[(\[{<]\s*", r"\s*[)\]}>]"
 _ADDRESS = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
-_DECIMAL_COMMAS = r"([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)"
 PAIR_FORMS = [
     re.compile(pattern, re.ASCII | re.DOTALL)
     for pattern in (
         rf"(?=.*\.){_PAIR}",  # one decimal point at least, as two whole numbers may be anything
         rf"{_OPEN}{_PAIR}{_CLOSE}",
-        rf"(?:{_OPEN})?{_DECIMAL_COMMAS}(?:{_CLOSE})?",
+        rf"(?:{_OPEN})?([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)(?:{_CLOSE})?",
         rf"{_ADDRESS}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
         rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_DECIMAL})\s*[,;]\s*({_DECIMAL})",
     )

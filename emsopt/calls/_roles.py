@@ -31,7 +31,6 @@ WIDEST_DEGREES = 3  # extent of a city
 CONDITION_PREFIX, KIND_PREFIX = "where ", "kind "  # of roles of columns that choose rows, or say what a row is
 CLOCK_KINDS = ("clock", "seconds")  # kinds of times of day
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
-LEAST_SHARE = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
 
 class _ColumnChooser:
@@ -54,9 +53,8 @@ class _ColumnChooser:
             if kind in ("number", "fraction"):
                 named = "|".join((_names.TIME[1], *_names.STAMP_PATTERNS.values()))
                 timed = any(re.fullmatch(named, form) for form in self.forms[name])
-                timed |= bool(
-                    re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.plain_name(name))
-                )
+                words = "time|date|stamp|dt|alarm|arriv|clear|disp|scene|route"
+                timed = timed or re.search(words, _names.plain_name(name)) is not None
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]
@@ -132,16 +130,15 @@ class _ColumnChooser:
         """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), are_blank(cells), strict=True) if not empty]
-        return bool(filled) and sum(form(text) is not None for text in filled) >= LEAST_SHARE * len(filled)
+        return bool(filled) and sum(form(text) is not None for text in filled) >= _time_forms.LEAST_SHARE * len(filled)
 
     def unused_times(self) -> dict[str, str]:
         """Return the columns of times without a role, each with the missing stamp that its name suggests, or ""."""
         missing, found = [role for role in _names.STAMPS if role not in self.taken], dict[str, str]()
         for name in (name for name in self.free if self.kind(name) in ("moment", "clock")):
             free = (role for role in missing if role not in found.values())
-            found[name] = next(
-                (role for role in free if re.search(_names.STAMP_HINTS[role], _names.plain_name(name))), ""
-            )
+            plain = _names.plain_name(name)
+            found[name] = next((role for role in free if re.search(_names.STAMP_HINTS[role], plain)), "")
         return found
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
@@ -161,9 +158,8 @@ class _ColumnChooser:
     def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
         """Return the option that would name the columns of absent roles, and a text with likely columns."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
-        fine = [
-            name for name in self.free if {"lon", "lat"} & set(absent) and self._fits(PRECISE_DEGREES.fullmatch, name)
-        ]
+        placeless = not {"lon", "lat"}.isdisjoint(absent)
+        fine = [name for name in self.free if placeless and self._fits(PRECISE_DEGREES.fullmatch, name)]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
         return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 

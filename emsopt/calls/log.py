@@ -45,20 +45,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 
-from .._files.columns import HEADER, are_blank
+from .._files.columns import HEADER, Table, are_blank
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from ..errors._validate import quote
 from . import _names, _points, _roles, _times
 from .rows import Condition, compile_condition, join_rows, stamps_of_statuses
-
-if TYPE_CHECKING:
-    from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTE_ROLES = ("turnout_min", "service_min")
@@ -150,9 +147,8 @@ class CallLog:
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
         arrays = {name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)}
-        rows, times = self.occupying, self.times[mask]
-        if rows is not None:
-            inside = (rows.times >= times.min()) & (rows.times <= times.max())
+        if (rows := self.occupying) is not None:
+            inside = (rows.times >= arrays["times"].min()) & (rows.times <= arrays["times"].max())
             rows = rows.where(inside) if inside.any() else None
         return replace(self, details=self.details[mask].reset_index(drop=True), occupying=rows, **arrays)
 
@@ -270,17 +266,14 @@ def read_calls(
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
     if isinstance(source, CallLog):
-        if columns is not None or where is not None:
-            raise InputError(
-                "`columns` and `where` are for tables, but a CallLog is read already: use `CallLog.where`."
-            )
-        return source
+        if columns is None and where is None:
+            return source
+        raise InputError("`columns` and `where` are for tables, but a CallLog is read already: use `CallLog.where`.")
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _join_logs(
-            [read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos_metadata(one)]
-        )
+        kept = [one for one in source if not _is_macos_metadata(one)]
+        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in kept])
     names, selects = ([], None) if where is None else compile_condition(where)
     unused_times = dict[str, str]()
     with _points.explain_rows():
@@ -398,9 +391,9 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
         names = _points.read_text(table, key["incident"])[order]
-        found = join_rows(names, times, places, details, "status" in key, "patient" in key)
-        rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
-        join_extent = found.extent
+        joined = join_rows(names, times, places, details, "status" in key, "patient" in key)
+        kept, times, details, join_extent = joined
+        rows, places = rows[kept], places[kept]
     minutes, no_service = _times.service_minutes(table, key.get("service_min"), rows, details)
     return CallLog(
         times=times,
@@ -438,11 +431,8 @@ def _read_details(
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
         details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
-    return (
-        times,
-        _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()}),
-        clock,
-    )
+    details = _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()})
+    return times, details, clock
 
 
 def read_stations(
@@ -475,9 +465,8 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        found = frame[[c for c in ("name", "agency", *MINUTE_ROLES) if c in key]].assign(
-            lon=points[:, 0], lat=points[:, 1]
-        )
+        known = [role for role in ("name", "agency", *MINUTE_ROLES) if role in key]
+        found = frame[known].assign(lon=points[:, 0], lat=points[:, 1])
         if "agency" in key:
             found["agency"] = _points.read_text(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

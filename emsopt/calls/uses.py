@@ -34,19 +34,17 @@ The limits were chosen on synthetic logs (`benchmarks/uses.py`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from ..errors._types import FloatArray, IntArray
 from ._points import project
+from .calibration import Fit
+from .log import CallLog
 from .recorded import Z90
-
-if TYPE_CHECKING:
-    from .calibration import Fit
-    from .log import CallLog
-    from .replaying import Replay
+from .replaying import Replay
 
 Ruling: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why, as a sentence
 MEAN_LIMIT, PERCENTILE_LIMIT = 0.05, 0.10  # relative differences allowed of the mean and of the 90th percentile

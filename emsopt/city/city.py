@@ -176,9 +176,8 @@ class City:
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
         if km[0, 0] > MOST_APART_KM:
             hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
-            raise InputError(
-                f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
-            )
+            apart = f"{km[0, 0]:.0f} km from the first of `atom_locations`"
+            raise InputError(f"the first of `site_locations` is {apart}. {hint}")
         for places in ("atom_locations", "site_locations"):
             vars(self)[places] = _freeze(_validate.unwrap(vars(self)[places], lon))
         furthest = np.abs(self.atom_locations[:, 0]).max()
@@ -328,12 +327,7 @@ def _freeze(array: Any) -> Any:
 
 
 def _checked_minutes(
-    values: ArrayLike,
-    name: str,
-    shape: tuple[int | None, ...],
-    most: float = MOST_MINUTES,
-    *,
-    strictly: bool = False,
+    values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = MOST_MINUTES, *, strictly: bool = False
 ) -> FloatArray:
     """Return times (min) as an array of ``shape``; a number or one per site is repeated. Raise if above ``most``."""
     array = _validate.floats(values, name, "min")
@@ -395,9 +389,8 @@ def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
         if speed < SLOWEST_KMH / 30:  # too slow even for seconds
             unit, remedy = "metres", "Divide them by the metres driven in a minute, or give `speed_kmh` instead."
         said = f"between places over 1 km apart they mean {speed:.2g} km/h" if distant.any() else "no city is so wide"
-        raise InputError(
-            f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
-        )
+        question = f"Are they {unit}? {remedy}"
+        raise InputError(f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. {question}")
 
 
 def check_city(value: object, name: str = "city") -> City:

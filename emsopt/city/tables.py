@@ -267,9 +267,8 @@ def as_files(city: Any) -> dict[str, str]:
     if np.any(city.travel_cv):
         store("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
     files = {CITY_FILE: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
-    files |= {
-        name: formats.csv_text(table, table.values()) for name, table in ((ATOMS_FILE, atoms), (SITES_FILE, sites))
-    }
+    for file, columns in ((ATOMS_FILE, atoms), (SITES_FILE, sites)):
+        files[file] = formats.csv_text(columns, columns.values())
     for file, values in matrices.items():
         if values is not None:
             files[file] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])

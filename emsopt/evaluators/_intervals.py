@@ -112,12 +112,7 @@ def share_interval(
 
 
 def ratio_interval(
-    numerators: FloatArray,
-    denominators: FloatArray | IntArray,
-    level: float,
-    *,
-    least: float = 0.0,
-    high: float = np.inf,
+    numerators: FloatArray, denominators: FloatArray | IntArray, level: float, least: float = 0.0, high: float = np.inf
 ) -> tuple[float, float]:
     """Return the confidence interval of Σ numerators / Σ denominators, (B,) each, by `student_interval`."""
     total = denominators.sum()

@@ -28,7 +28,7 @@ from .._files import columns, geography
 from .._files import formats as _formats
 from .._files.columns import CRS, FILE, FOUND, Table, are_blank, list_columns, positions_of, table_name, texts
 from ..errors import InputError, Message
-from ..errors._types import BoolArray, FloatArray, PathLike
+from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote, unwrap
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
@@ -183,12 +183,6 @@ def read_text(table: Table, key: str) -> pd.Series[Any]:
         None if empty else columns.text(cell).strip() for cell, empty in zip(cells, are_blank(cells), strict=True)
     ]
     return pd.Series(filled, dtype=object)
-
-
-def blank_rows(table: Table, rows: BoolArray) -> Table:
-    """Return a table in which all cells of the masked ``rows``, (K,), are blank; whole numbers stay whole."""
-    plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
-    return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
 
 
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:

@@ -40,7 +40,9 @@ class _ColumnChooser:
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
     ) -> None:
         self.given, self.cells, self.time_format = given, cells, time_format
-        self.taken = _match_columns(given, names)
+        none = {"", "none"} - {name.strip().lower() for name in names}
+        wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
+        self.taken = {role: _find_column(name, names, repr(role)) for role, name in wanted.items()}
         used = set(self.taken.values())
         self.free = [name for name in names if name not in used and (name.strip() or any(cells[name]))]
         self.kinds: dict[str, str] = {}
@@ -169,8 +171,8 @@ def call_columns(
 ) -> ColumnChoice:
     """Return the function that chooses the columns of a log of calls.
 
-    ``columns`` are those that the user named, by role. The function adds the columns of times without a role to
-    ``unused`` (`_ColumnChooser.unused_times`). Columns ``chosen_by``, which select rows, get roles with a prefix.
+    ``columns`` are those that the user named, by role. The function adds columns of times without a role to ``unused``;
+    columns ``chosen_by``, which select rows, get roles with a prefix.
     """
     given = _given_columns(columns, CALL_ROLES)
 
@@ -280,13 +282,6 @@ def _given_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str
     elif (wrong := next((role for role in given if role not in roles), None)) is None:
         return dict(given)
     raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {quote(wrong)}.")
-
-
-def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that the user named, spelt as in the table, without roles that "none" or "" leaves out."""
-    none = {"", "none"} - {name.strip().lower() for name in names}
-    wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
-    return {role: _find_column(name, names, repr(role)) for role, name in wanted.items()}
 
 
 def _find_column(name: str, names: Sequence[str], role: str) -> str:

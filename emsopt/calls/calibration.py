@@ -38,6 +38,7 @@ from ..errors import ContradictionError, InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..roads import RoadNetwork
 from . import _travel_calibration, _units
+from ._names import STAMPS
 from ._times import hour_of_week
 from ._travel_calibration import TravelLaw, fit_law
 from .demand import NO_CALLS, REACH_KM, Demand, aggregate_calls, within_reach
@@ -362,7 +363,7 @@ class _Durations(NamedTuple):
 def _read_durations(log: CallLog) -> _Durations | None:
     """Return the durations that a log tells; None if nearly all departures were recorded at the time of dispatch."""
     details, left_out = log.details, dict[str, int]()
-    stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
+    stamps = {name: details[name].to_numpy("datetime64[s]") for name in STAMPS if name in details}
     stamps["time"] = log.times
     stamps.setdefault("en_route", stamps["dispatched"])  # the law then covers turnout too
     exact = {name: resolution(times) for name, times in stamps.items()}

@@ -43,6 +43,7 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from pathlib import PurePath
 from typing import IO, Any, TypeAlias, cast
@@ -349,10 +350,8 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
     before = np.cumsum([0, *(log.n_rows for log in logs)])
-    parts = [
-        log.to_frame().assign(rows=log.rows + n, no_service=log.no_service)
-        for log, n in zip(logs, before[:-1], strict=True)
-    ]
+    pairs = zip(logs, before[:-1], strict=True)
+    parts = [log.to_frame().assign(rows=log.rows + n, no_service=log.no_service) for log, n in pairs]
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     own = {name: frame.pop(name).to_numpy() for name in ("rows", "no_service", "service_min") if name in frame}
     times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
@@ -374,7 +373,10 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = _points.blank_rows(table, empty)
+        plain = {
+            name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"
+        }  # stay whole numbers
+        table = table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(empty)))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_decimal_points(key[role])
     places = _points.read_places(table, key)
@@ -418,18 +420,15 @@ def _read_details(
     stamps = [role for role in _names.STAMPS if role in key]
     columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
-
-    def moments(role: str) -> Times:
-        return _times.read_stamps(table, key[role], time_format, columns, times, utc)
-
-    details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
+    read = partial(_times.read_stamps, table, time_format=time_format, beside=columns, calls=times, utc=utc)
+    details = pd.DataFrame({role: read(key[role]) for role in stamps}, range(len(times)))
     for role in _names.TEXT_ROLES:
         if role in key and role not in _names.JOINING_ROLES:
             details[role] = _points.read_text(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     if "status" in key:
-        when = moments("status_time") if "status_time" in key else times
+        when = read(key["status_time"]) if "status_time" in key else times
         details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
     details = _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()})
     return times, details, clock

@@ -238,8 +238,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     """Return the recorded minutes from dispatch to arrival, shape (n,), without impossible ones, and the clock's step.
 
-    The step of the stamps (min) is 0 if it is at most 0.1 min, or differs between dispatch and arrival. Raise if no
-    response is left, or the log lacks the stamps.
+    The step (min) is 0 if it is at most 0.1, or differs between dispatch and arrival. Raise if there is no response.
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
@@ -274,8 +273,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
 def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
     """Return the mean and 90th percentile (min) and the late fraction as a clock with a ``step`` (min) records them.
 
-    A step of 0 stands for an exact clock. A response is late if more minutes than the threshold are recorded: by a
-    clock of whole minutes, 9 or more for 8.
+    A step of 0 stands for an exact clock. A response is late if more minutes than the threshold are recorded.
     """
     if not step:
         return evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold))

@@ -30,7 +30,6 @@ from ._points import project
 Condition: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
-EXAMPLE_CONDITION = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
 LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
 OPERATOR_WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED_NODES = (
@@ -138,8 +137,8 @@ def _parse_cell(cell: object) -> object:
 def _condition_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
-        f"{EXAMPLE_CONDITION}; got {quote(where)}. Give a mapping if the name of a column has other characters than "
-        "letters, digits and _, and use `CallLog.between` for times."
+        f"\"Priority == 1 and Type != 'TRANSFER'\" or {{'Priority': [1, 2]}}; got {quote(where)}. Give a mapping if "
+        "the name of a column has other characters than letters, digits and _, and use `CallLog.between` for times."
     )
 
 

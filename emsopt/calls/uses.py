@@ -169,10 +169,8 @@ def deviations(frame: pd.DataFrame) -> pd.Series[float]:
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
     """Return a sentence on the days of ``later`` calls that the fit was made from; empty if there are none."""
-    used, mine = (
-        pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])
-        for log in (fit.calls, later)
-    )
+    by_day = (pd.Series(log.times).groupby(log.times.astype("datetime64[D]")) for log in (fit.calls, later))
+    used, mine = (group.agg(["min", "max", "size"]) for group in by_day)
     both = mine.join(used.add_suffix("_used"), how="inner")
     mixed = both[(both["min_used"] <= both["max"]) & (both["min"] <= both["max_used"])]
     text = f"{len(mixed)} of the {len(mine)} days, with {mixed['size'].sum():,} of {len(later):,} calls, are days that"

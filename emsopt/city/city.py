@@ -264,8 +264,7 @@ class City:
     def replace(self, **changes: Any) -> City:
         """Return a validated copy of the city with some fields changed."""
         known = [f.name for f in dataclasses.fields(self)]
-        unknown = sorted(set(changes) - set(known))
-        if unknown:
+        if unknown := sorted(set(changes) - set(known)):
             raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
         return dataclasses.replace(self, **changes)
 

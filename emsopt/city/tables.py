@@ -307,11 +307,8 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
         needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
         raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
     about = _read_about(files[CITY_FILE])
-    matrices = {
-        Path(file).stem: formats.read_csv(files[file], labelled=True)
-        for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE)
-        if file in files
-    }
+    stored = [file for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE) if file in files]
+    matrices = {Path(file).stem: formats.read_csv(files[file], labelled=True) for file in stored}
     # The kind of coordinates follows from the columns, and is compared with the entry below.
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
     atoms, sites = formats.read_csv(files[ATOMS_FILE]), formats.read_csv(files[SITES_FILE])

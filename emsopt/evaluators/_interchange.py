@@ -143,10 +143,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 def interchange(
     near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
-    """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
-
-    Forced sites stay, and only allowed sites enter.
-    """
+    """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves."""
     n_sites = len(forced)
     enterable = allowed.copy()
     enterable[members] = False

@@ -254,10 +254,8 @@ def malp(
 
     Parameters
     ----------
-    city, threshold, time_limit
-        As for `mclp`.
-    units : int or DeploymentSpace
-        Fleet size p, with any number of units per site, or the allowed deployments.
+    city, units, threshold, time_limit
+        As for `mexclp`.
     reliability : float
         Smallest probability that a unit in reach is free, above 0 and below 1.
     busy_fraction : float or "local", optional
@@ -314,10 +312,8 @@ def double_standard(
 
     Parameters
     ----------
-    city, threshold, time_limit
-        As for `mclp`.
-    units : int or DeploymentSpace
-        Fleet size p, with any number of units per site, or the allowed deployments.
+    city, units, threshold, time_limit
+        As for `mexclp`.
     outer : float
         Minutes, at least ``threshold``; only atoms without calls may be reached later.
     share : float

@@ -235,10 +235,7 @@ class Evaluation:
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times (min), ascending, and their shares of the answered calls, both (n,).
-
-        They are those of all pairs of unit and atom or, if times vary, those drawn in a simulation.
-        """
+        """Response times (min) of all pairs, or those drawn, ascending, and their shares of answered calls, (n,)."""
         if self.law is not None and self.answers is not None:
             # Each atom counts by its known share of the demand, not by how many calls it happened to have.
             by_call = self.demand_shares / np.maximum(self.answers.total().sum(axis=0), 1)

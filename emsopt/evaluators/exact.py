@@ -205,8 +205,7 @@ def _measure_and_calibrate(
 ) -> tuple[float, float, float]:
     """Fill ``shares``, ``busy`` and ``queued`` of a `_Solution`, and calibrate ``mu`` to the calls that units answer.
 
-    Return the loss or queueing probability, the mean wait (min), and the largest relative change of a mean service
-    time.
+    Return the loss or queueing probability, the mean wait (min), and the largest relative change of a service time.
     """
     total, fastest = rates.sum(), (counts * mu).sum()  # Σ c_g μ_g, all units busy
     queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next

@@ -240,8 +240,7 @@ def _separator(text: str) -> str:
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
     start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_TITLE_ROWS]
-    said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
-    if said:
+    if start and (said := re.fullmatch(r"sep=(.)\s*", start[0])):
         return said[1]
     for line, below in zip(start, [*start[1:], *start[-1:]], strict=True):
         mark = max(SEPARATORS, key=line.count)

@@ -114,8 +114,7 @@ def run(
     """
     import pandas as pd
 
-    name = getattr(task, "__qualname__", None)
-    if name is None:
+    if (name := getattr(task, "__qualname__", None)) is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))

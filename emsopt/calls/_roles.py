@@ -287,7 +287,6 @@ def _given_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str
 def _find_column(name: str, names: Sequence[str], role: str) -> str:
     """Return a column's name as spelt in the table; raise if there is none, with the ``role`` that it was to have."""
     known = {_names.plain_name(name): name for name in names} | {name.strip().lower(): name for name in names}
-    column = known.get(name.strip().lower()) or known.get(_names.plain_name(name))
-    if column is None:
+    if (column := known.get(name.strip().lower()) or known.get(_names.plain_name(name))) is None:
         raise InputError(f"there is no column {quote(name)} to take for {role}; {list_columns(names)}.")
     return column

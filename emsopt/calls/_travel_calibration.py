@@ -222,8 +222,8 @@ def fit_law(
         scale = weight @ target_minutes / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = sign
-        slopes = [weight @ slope for slope in by_parameter]
-        on_scale = weight * (target_minutes / scale - mean) - influence[:, :2] @ slopes
+        sums = [weight @ slope for slope in by_parameter]
+        on_scale = weight * (target_minutes / scale - mean) - influence[:, :2] @ sums
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence

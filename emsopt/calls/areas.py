@@ -114,8 +114,7 @@ def assign_to_areas(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Ato
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")
     names = list(areas)
-    bad = np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))
-    if len(bad):
+    if len(bad := np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))):
         name, reason = names[bad[0]], shapely.is_valid_reason(shapes[bad[0]])
         raise InputError(f"area {name!r} is not a valid polygon: {reason}. Repair it, as by shapely's `make_valid`.")
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")

@@ -304,8 +304,7 @@ class City:
         if isinstance(names, str) or not np.iterable(names):
             raise InputError(f"`names` must be a sequence of site names; got {names!r}.")
         names = [str(name) for name in names]
-        unknown = next((name for name in names if name not in self.site_names), None)
-        if unknown is not None:
+        if (unknown := next((name for name in names if name not in self.site_names), None)) is not None:
             folded = {name.casefold(): name for name in self.site_names}
             meant = [repr(folded[name]) for name in get_close_matches(unknown.casefold(), folded, n=3)]
             hint = f" Did you mean {' or '.join(meant)}?" if meant else ""

@@ -189,8 +189,7 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
         return _Places(table, None, False, shapes)
     x, y = table.require("x", "a column 'x' beside 'y'"), table.require("y", "a column 'y' beside 'x'")
     points = np.column_stack([table.numbers(key, "kilometres") for key in (x, y)])
-    span = np.ptp(points, axis=0).max()
-    if span > WIDEST_PLANE_KM:
+    if (span := np.ptp(points, axis=0).max()) > WIDEST_PLANE_KM:
         raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
 
@@ -228,8 +227,7 @@ def _road_minutes(roads: Any, stations: _Places, atoms: _Places) -> FloatArray:
     except InputError as error:
         said = "travel times by `roads`, with sites as origins and atoms as destinations"
         raise InputError(f"{said}: {error}") from error
-    unreachable = np.isinf(minutes)
-    if unreachable.any():
+    if (unreachable := np.isinf(minutes)).any():
         k, j = np.argwhere(unreachable)[0]
         raise InputError(
             f"no legal way leads from a site to an atom for {unreachable.sum():,} of {minutes.size:,} pairs, the first "
@@ -301,8 +299,7 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
-    missing = [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]
-    if missing:
+    if missing := [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]:
         held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
         needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
         raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")

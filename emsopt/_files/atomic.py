@@ -113,10 +113,8 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
-        said = ", ".join((foreign or held)[:5]) + ("" if foreign else f" but no {marker}")
-        raise InputError(
-            f"`folder` must be new, empty or written by emsopt; {folder} contains {said}. It was left unchanged."
-        )
+        got = f"{folder} contains {', '.join((foreign or held)[:5])}{'' if foreign else f' but no {marker}'}"
+        raise InputError(f"`folder` must be new, empty or written by emsopt; {got}. It was left unchanged.")
 
 
 def _write(path: Path, content: str | bytes) -> None:

@@ -60,8 +60,7 @@ class Table(NamedTuple):
         if frame.index.nlevels > 1:  # such as osmnx's edges, by u, v and key
             frame = frame.reset_index([key for key in frame.index.names if key not in (None, *frame.columns)])
         columns = [str(column).strip().lower() for column in frame.columns]
-        repeated = _validate.first_repeated(columns)
-        if repeated is not None:
+        if (repeated := _validate.first_repeated(columns)) is not None:
             raise InputError(f"{where} has more than one column {repeated!r}; {_known_columns(frame)}.")
         if len(frame) == 0:
             raise InputError(f"{where} has no rows; at least one is needed.")
@@ -94,8 +93,7 @@ class Table(NamedTuple):
 
     def require(self, options: Iterable[str], what: str) -> str:
         """Return the first of the names ``options`` that is a column; raise, asking for ``what``, if none is."""
-        key = self.column(options)
-        if key is None:
+        if (key := self.column(options)) is None:
             raise self.missing_error(what)
         return key
 

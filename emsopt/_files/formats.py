@@ -70,9 +70,8 @@ HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of 
 START_LENGTH = 2**17  # characters from which the separator is found, as the first lines suffice
 LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT_ADVICE = "Split it, for example by year."
-VALUE_PATTERN = re.compile(
-    r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?"
-)  # no header has numbers or times
+# Numbers and times, which no header has.
+VALUE_PATTERN = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +141,8 @@ def _read_text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool =
     except UnicodeDecodeError as error:
         if forgiving:
             return content.decode("cp1252", errors="replace")  # this never fails
-        raise InputError(
-            f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8."
-        ) from error
+        where = f"{error.reason} at byte {error.start}"
+        raise InputError(f"{file.name} is not UTF-8 text ({where}). Save it as UTF-8.") from error
 
 
 def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
@@ -230,9 +228,8 @@ def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[
     """Yield the rows from the header on: the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_TITLE_ROWS))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
-    usual = [
-        max(2.0, HEADER_SHARE * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))
-    ]
+    below = [filled[k + 1 :] for k in range(len(above))]
+    usual = [max(2.0, HEADER_SHARE * np.median(cells)) if len(cells) else 2.0 for cells in below]
     start = np.flatnonzero((filled >= usual)[: MOST_TITLE_ROWS + 1])
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
@@ -243,8 +240,7 @@ def _separator(text: str) -> str:
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
     start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_TITLE_ROWS]
-    said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
-    if said:
+    if start and (said := re.fullmatch(r"sep=(.)\s*", start[0])):
         return said[1]
     for line, below in zip(start, [*start[1:], *start[-1:]], strict=True):
         mark = max(SEPARATORS, key=line.count)

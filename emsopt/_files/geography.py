@@ -183,9 +183,8 @@ def without_geometry(
     try:
         geometry = frame.geometry
     except AttributeError as error:
-        raise InputError(
-            f"`{argument}` is a GeoDataFrame without a geometry column. Choose one by `set_geometry`."
-        ) from error
+        lacks = f"`{argument}` is a GeoDataFrame without a geometry column"
+        raise InputError(f"{lacks}. Choose one by `set_geometry`.") from error
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # if one row is a Point, all rows must be
     _check_geometry(geometry, columns.table_name(frame, argument), kinds, blanks)

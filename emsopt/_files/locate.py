@@ -32,8 +32,7 @@ def cache_folder() -> Path:
 
 def data_folder() -> Path | None:
     """Return the folder named by ``EMSOPT_DATA``, or None if it is not set; raise if there is no such folder."""
-    setting = os.environ.get("EMSOPT_DATA")
-    if not setting:
+    if not (setting := os.environ.get("EMSOPT_DATA")):
         return None
     folder = Path(os.path.expanduser(setting))  # these functions never raise, unlike the methods of Path
     if not os.path.isdir(folder):
@@ -57,8 +56,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     proof = f"; it has {_hash_name(checksum)} {checksum}" if checksum else ""
     advice = f"{source} and put it at {target} in EMSOPT_DATA (now {data_folder() or 'no folder'}){proof}."
 
-    found = find_local(target)
-    if found is not None:
+    if (found := find_local(target)) is not None:
         wrong = _mismatch(found.read_bytes(), checksum)
         if not wrong:
             return found

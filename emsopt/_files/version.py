@@ -1,10 +1,7 @@
 """The version of the package, which the build reads too, and the commit of a git checkout."""
 
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 __version__ = "0.1.0"
 
@@ -12,15 +9,13 @@ __version__ = "0.1.0"
 @cache
 def provenance() -> str:
     """Return the version of the package, in a git checkout with the commit, as in "0.1.0+g1a2b3c4"."""
-    from pathlib import Path
-
     try:
         return f"{__version__}+g{_commit(Path(__file__).parents[2] / '.git')[:7]}"
     except (OSError, ValueError, StopIteration):  # installed from a wheel, or git stores its branches in another form
         return __version__
 
 
-def _commit(git: "Path") -> str:
+def _commit(git: Path) -> str:
     """Return the checked-out commit, read from ``.git``."""
     if git.is_file():  # in a worktree, a file that names the folder
         git = git.parent / git.read_text().removeprefix("gitdir:").strip()

@@ -70,8 +70,7 @@ class RunFile:
         header = self.header
         if not is_index(header.get("seed")) or not is_index(header.get("batch", 1)):
             self.refuse(0)
-        found = header[self.form.kind]
-        if found != _FORMAT:
+        if (found := header[self.form.kind]) != _FORMAT:
             raise InputError(
                 f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT}. "
                 f"Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."

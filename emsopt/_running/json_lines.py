@@ -68,10 +68,8 @@ class JsonLines:
 
     def refuse(self, number: int) -> NoReturn:
         """Raise the error for a damaged line, whose ``number`` counts from 1."""
-        raise InputError(
-            f"line {number} of the {self.noun} {self.path} is damaged. Delete it and all lines after it to resume "
-            "from there, or name another file."
-        )
+        remedy = "Delete it and all lines after it to resume from there, or name another file."
+        raise InputError(f"line {number} of the {self.noun} {self.path} is damaged. {remedy}")
 
     def append(self, line: dict[str, Any]) -> None:
         """Append a line; it is on disk when this returns."""

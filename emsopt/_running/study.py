@@ -25,14 +25,13 @@ import numpy as np
 
 from .._files.version import provenance
 from ..errors import EmsoptError, InputError, _validate
+from ..errors._types import PathLike, Progress
 from .json_lines import json_lines
 from .loop import bar
 from .parallel import map_unordered, one_thread, submit
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..errors._types import PathLike, Progress
 
 Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
@@ -115,8 +114,7 @@ def run(
     """
     import pandas as pd
 
-    name = getattr(task, "__qualname__", None)
-    if name is None:
+    if (name := getattr(task, "__qualname__", None)) is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
@@ -265,10 +263,8 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
         backend = backend.get_executor(pure=False)  # not pure: Dask would reuse the result of an equal call
     if isinstance(backend, Executor):
         return partial(submit, backend)
-    raise InputError(
-        "`backend` must be 'serial', 'processes', a distributed.Client or a concurrent.futures.Executor; got "
-        f"{backend!r}."
-    )
+    wanted = "'serial', 'processes', a distributed.Client or a concurrent.futures.Executor"
+    raise InputError(f"`backend` must be {wanted}; got {backend!r}.")
 
 
 def _map_serially(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
@@ -314,10 +310,7 @@ def _to_rows(result: object, case: Case) -> list[Row]:
 def _open_file(
     path: PathLike | None, task: str, columns: list[str]
 ) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
-    """Open the file of a study; yield the rows of the finished cases by `_key`, and a function that stores a case.
-
-    Without a path there are no finished cases, and nothing is stored.
-    """
+    """Open the file of a study, if any; yield the rows of finished cases by `_key`, and a function to store a case."""
     if path is None:
         yield {}, lambda case, rows: None
         return

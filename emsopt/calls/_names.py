@@ -24,9 +24,7 @@ _COMMON_WORDS = re.compile(  # words in names of all kinds of times, which disti
     "uhrzeit|zeit|zeitpunkt|heure|horaire|fecha|hora|data|ora|tijd|tijdstip|fahrzeug|rettungsmittel|engin|vehicule|unidad|"
     "movil|ambulanc(?:ia|e)|mezzo|voertuig|eenheid"
 )
-_CALL_WORDS = re.compile(
-    "call|incident|event|alarm|emergency|appel|intervention|einsatz|llamada|incidente|chiamata|melding"
-)
+_CALL_WORDS = re.compile("call|incidente?|event|alarm|emergency|appel|intervention|einsatz|llamada|chiamata|melding")
 # Times that are no stamps of a unit: of the patient, of the hospital, of leaving the scene.
 NOT_STAMPS = re.compile(
     "hosp|patient|dest|facil|transp|transf|cancel|birth|dob|updat|modif|zielort|klinik|krankenhaus|hopital|"
@@ -192,10 +190,8 @@ def _remove_brackets(name: str) -> str:
 
 def _words(name: str) -> list[str]:
     """Return the words of a name, in lower case, split at punctuation and capitals, of its first 80 characters."""
-    found = re.findall(
-        r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _remove_accents(_remove_brackets(name))[:LONGEST_NAME]
-    )
-    return [word.lower() for word in found]
+    plain = _remove_accents(_remove_brackets(name))[:LONGEST_NAME]
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", plain)]
 
 
 def forms_of(name: str) -> tuple[str, ...]:

@@ -48,11 +48,8 @@ def body(
 ) -> str:
     """Return the body of a page on a back-test, as HTML; ``figures`` are HTML, all other texts are plain."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-
-    def format_row(row: pd.Series[float]) -> pd.Series[str]:
-        return row.map(("{:.1%}" if str(row.name).startswith(SHARE_PREFIXES) else "{:.2f}").format)
-
-    cells = table.apply(format_row, axis=1).where(table.notna(), "")
+    forms = {name: "{:.1%}" if name.startswith(SHARE_PREFIXES) else "{:.2f}" for name in map(str, table.index)}
+    cells = table.apply(lambda row: row.map(forms[str(row.name)].format), axis=1).where(table.notna(), "")
     cells = cells.rename(index=_label_of_measure, columns=lambda name: name.replace("_", " "))
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in (*notes, CITY_MODEL_NOTE))
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)

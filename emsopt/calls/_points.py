@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,8 @@ from .._files import columns, geography
 from .._files import formats as _formats
 from .._files.columns import CRS, FILE, FOUND, Table, are_blank, list_columns, positions_of, table_name, texts
 from ..errors import InputError, Message
-from ..errors._types import BoolArray, FloatArray, PathLike
+from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote, unwrap
-
-if TYPE_CHECKING:
-    from typing import IO
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 ColumnChoice: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
@@ -50,13 +47,12 @@ _DECIMAL = r"[-+]?\d+\.\d+"
 _PAIR = rf"({_NUMBER})\s*[,;]\s*({_NUMBER})"
 _OPEN, _CLOSE = r"[(\[{<]\s*", r"\s*[)\]}>]"
 _ADDRESS = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
-_DECIMAL_COMMAS = r"([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)"
 PAIR_FORMS = [
     re.compile(pattern, re.ASCII | re.DOTALL)
     for pattern in (
         rf"(?=.*\.){_PAIR}",  # one decimal point at least, as two whole numbers may be anything
         rf"{_OPEN}{_PAIR}{_CLOSE}",
-        rf"(?:{_OPEN})?{_DECIMAL_COMMAS}(?:{_CLOSE})?",
+        rf"(?:{_OPEN})?([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)(?:{_CLOSE})?",
         rf"{_ADDRESS}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
         rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_DECIMAL})\s*[,;]\s*({_DECIMAL})",
     )
@@ -188,12 +184,6 @@ def read_text(table: Table, key: str) -> pd.Series[Any]:
         None if empty else columns.text(cell).strip() for cell, empty in zip(cells, are_blank(cells), strict=True)
     ]
     return pd.Series(filled, dtype=object)
-
-
-def blank_rows(table: Table, rows: BoolArray) -> Table:
-    """Return a table in which all cells of the masked ``rows``, (K,), are blank; whole numbers stay whole."""
-    plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
-    return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
 
 
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:

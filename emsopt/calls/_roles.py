@@ -31,7 +31,6 @@ WIDEST_DEGREES = 3  # extent of a city
 CONDITION_PREFIX, KIND_PREFIX = "where ", "kind "  # of roles of columns that choose rows, or say what a row is
 CLOCK_KINDS = ("clock", "seconds")  # kinds of times of day
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
-LEAST_SHARE = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
 
 class _ColumnChooser:
@@ -41,7 +40,9 @@ class _ColumnChooser:
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
     ) -> None:
         self.given, self.cells, self.time_format = given, cells, time_format
-        self.taken = _match_columns(given, names)
+        none = {"", "none"} - {name.strip().lower() for name in names}
+        wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
+        self.taken = {role: _find_column(name, names, repr(role)) for role, name in wanted.items()}
         used = set(self.taken.values())
         self.free = [name for name in names if name not in used and (name.strip() or any(cells[name]))]
         self.kinds: dict[str, str] = {}
@@ -54,9 +55,8 @@ class _ColumnChooser:
             if kind in ("number", "fraction"):
                 named = "|".join((_names.TIME[1], *_names.STAMP_PATTERNS.values()))
                 timed = any(re.fullmatch(named, form) for form in self.forms[name])
-                timed |= bool(
-                    re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.plain_name(name))
-                )
+                words = "time|date|stamp|dt|alarm|arriv|clear|disp|scene|route"
+                timed = timed or re.search(words, _names.plain_name(name)) is not None
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]
@@ -132,16 +132,15 @@ class _ColumnChooser:
         """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), are_blank(cells), strict=True) if not empty]
-        return bool(filled) and sum(form(text) is not None for text in filled) >= LEAST_SHARE * len(filled)
+        return bool(filled) and sum(form(text) is not None for text in filled) >= _time_forms.LEAST_SHARE * len(filled)
 
     def unused_times(self) -> dict[str, str]:
         """Return the columns of times without a role, each with the missing stamp that its name suggests, or ""."""
         missing, found = [role for role in _names.STAMPS if role not in self.taken], dict[str, str]()
         for name in (name for name in self.free if self.kind(name) in ("moment", "clock")):
             free = (role for role in missing if role not in found.values())
-            found[name] = next(
-                (role for role in free if re.search(_names.STAMP_HINTS[role], _names.plain_name(name))), ""
-            )
+            plain = _names.plain_name(name)
+            found[name] = next((role for role in free if re.search(_names.STAMP_HINTS[role], plain)), "")
         return found
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
@@ -161,9 +160,8 @@ class _ColumnChooser:
     def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
         """Return the option that would name the columns of absent roles, and a text with likely columns."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
-        fine = [
-            name for name in self.free if {"lon", "lat"} & set(absent) and self._fits(PRECISE_DEGREES.fullmatch, name)
-        ]
+        placeless = not {"lon", "lat"}.isdisjoint(absent)
+        fine = [name for name in self.free if placeless and self._fits(PRECISE_DEGREES.fullmatch, name)]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
         return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
@@ -173,8 +171,8 @@ def call_columns(
 ) -> ColumnChoice:
     """Return the function that chooses the columns of a log of calls.
 
-    ``columns`` are those that the user named, by role. The function adds the columns of times without a role to
-    ``unused`` (`_ColumnChooser.unused_times`). Columns ``chosen_by``, which select rows, get roles with a prefix.
+    ``columns`` are those that the user named, by role. The function adds columns of times without a role to ``unused``;
+    columns ``chosen_by``, which select rows, get roles with a prefix.
     """
     given = _given_columns(columns, CALL_ROLES)
 
@@ -286,17 +284,9 @@ def _given_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str
     raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {quote(wrong)}.")
 
 
-def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that the user named, spelt as in the table, without roles that "none" or "" leaves out."""
-    none = {"", "none"} - {name.strip().lower() for name in names}
-    wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
-    return {role: _find_column(name, names, repr(role)) for role, name in wanted.items()}
-
-
 def _find_column(name: str, names: Sequence[str], role: str) -> str:
     """Return a column's name as spelt in the table; raise if there is none, with the ``role`` that it was to have."""
     known = {_names.plain_name(name): name for name in names} | {name.strip().lower(): name for name in names}
-    column = known.get(name.strip().lower()) or known.get(_names.plain_name(name))
-    if column is None:
+    if (column := known.get(name.strip().lower()) or known.get(_names.plain_name(name))) is None:
         raise InputError(f"there is no column {quote(name)} to take for {role}; {list_columns(names)}.")
     return column

@@ -67,29 +67,18 @@ OTHER_FORMS = (
     WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]?\s*" + MONTH + r"[-/. ,]?\s*(?P<year>\d{4}|\d\d)" + TIME,
     WEEKDAY + MONTH + r"[-/ ]\s*(?P<day>\d\d?)(?:st|nd|rd|th)?(?:[-/ ]|,\s*)(?P<year>\d{4})" + TIME,
     r"(?P<year>\d{4})[-/. ]" + MONTH + r"[-/. ](?P<day>\d\d?)" + TIME,
-    WEEKDAY
-    + MONTH
-    + r"\s+(?P<day>\d\d?)\s+(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d)\s*"
-    + OFFSET
-    + r"\s+(?P<year>\d{4})",
+    rf"{WEEKDAY}{MONTH}\s+(?P<day>\d\d?)\s+(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d)\s*{OFFSET}\s+(?P<year>\d{{4}})",
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
 )
 DATE_PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
 FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHER_FORMS), NUMBER)
 LATER_FORMS = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
-# Groups of COMPACT and NUMERIC that hold year, month and day.
+# Groups of COMPACT and NUMERIC that hold year, month and day, and below the highest values of all three groups.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
-HIGHEST_PARTS = {
-    "month first": (12, 31, 9999),
-    "day first": (31, 12, 9999),
-    "year first": (99, 12, 31),
-}  # of the groups
-MONTHS = {
-    name: k + 1
-    for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
-}
-MONTHS |= {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
+HIGHEST_PARTS = {"month first": (12, 31, 9999), "day first": (31, 12, 9999), "year first": (99, 12, 31)}
+MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10}
+MONTHS |= {"nov": 11, "dec": 12, "mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
 MOST_YEARS = 20  # a log covers few years: a part of a date with more distinct values is not the year
 CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
 FRACTION = re.compile(r"0?\.\d{3,}|0(?:\.0*)?|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)  # of a day
@@ -132,17 +121,12 @@ def parse_times(
         if form is NUMBER:
             times[rest], offsets[rest] = _from_numbers(cells, form is usual)
         else:
-            matches = _match_all(cells, form)
+            matches = [form.fullmatch(text or "") for text in cells]
             ordered = form in (COMPACT, NUMERIC) and any(matches)
             order = _choose_order(matches, time_format, where, columns) if ordered else DATE_PARTS
             times[rest], offsets[rest] = times_of_matches(matches, form, order)
         rest = rest[np.isnat(times[rest])]
     return times, offsets
-
-
-def _match_all(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
-    """Return the match of each text with a form; None where it has another form or there is no text."""
-    return [form.fullmatch(text or "") for text in written]
 
 
 def _choose_order(
@@ -151,10 +135,8 @@ def _choose_order(
     """Return the names of the groups with year, month and day; raise if no column of times tells their order."""
     orders = {time_format} if time_format else _possible_orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
-        orders = (
-            orders
-            & _possible_orders([NUMERIC.fullmatch(text or "") or COMPACT.fullmatch(text or "") for text in column])
-        ) or orders
+        found = [NUMERIC.fullmatch(text or "") or COMPACT.fullmatch(text or "") for text in column]
+        orders = (orders & _possible_orders(found)) or orders
     if len(orders) > 1 and not all(map(_has_dummy_date, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
@@ -217,7 +199,7 @@ def times_of_day(written: Sequence[str | None], time_format: str | None = None) 
     if kind(written) == "fraction":
         return np.round(86400 * _parse_numbers(written, DURATION)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
-    times = times_of_matches(_match_all(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
+    times = times_of_matches(list(map(CLOCK_ONLY.fullmatch, plain)), CLOCK_ONLY, ())[0]
     rest = np.flatnonzero(np.isnat(times))
     for layout in (time_format, "month first"):
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
@@ -232,11 +214,8 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
     Numbers count ``unit`` seconds each. Without it, and for texts such as 5:15, the unit is the one with which the
     median comes closest to ``typical`` seconds.
     """
-    scaled, colons, words = (
-        _parse_numbers(written, DURATION),
-        _parse_parts(written, ELAPSED_COLONS),
-        _parse_parts(written, ELAPSED_WORDS),
-    )
+    scaled = _parse_numbers(written, DURATION)
+    colons, words = (_parse_parts(written, form) for form in (ELAPSED_COLONS, ELAPSED_WORDS))
     colon = ~np.isnan(colons[:, 3])
     parts = np.where(colon[:, None], colons, words)
     seconds = np.where(np.isnan(parts).all(axis=1), np.nan, np.nan_to_num(parts) @ (86400.0, 3600.0, 60.0, 1.0))
@@ -260,7 +239,8 @@ def _parse_numbers(written: Iterable[str | None], form: re.Pattern[str]) -> Floa
 
 def _parse_parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
     """Return days, hours, minutes and seconds of texts of a form, shape (K, 4); NaN for missing parts and others."""
-    found = [match.groupdict() if match else {} for match in _match_all(written, form)]
+    matches = [form.fullmatch(text or "") for text in written]
+    found = [match.groupdict() if match else {} for match in matches]
     return np.array([[match.get(part) for part in ELAPSED_PARTS] for match in found], dtype=float).reshape(-1, 4)
 
 

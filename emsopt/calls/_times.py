@@ -6,31 +6,17 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from .._files.columns import more_text
+from .._files.columns import Table, more_text
 from ..errors import InputError
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ..errors._validate import quote
+from . import _time_forms as forms
 from ._names import ELAPSED_ROLES, seconds_per_unit
-from ._time_forms import (
-    CLOCK_ONLY,
-    ISO,
-    elapsed_seconds,
-    is_elapsed,
-    kind,
-    parse_times,
-    round_seconds,
-    times_of_day,
-    times_of_matches,
-    written_cells,
-)
-
-if TYPE_CHECKING:
-    from .._files.columns import Table
 
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
@@ -47,12 +33,7 @@ STAMPS_OF_ELAPSED = {role for start, end, *_ in ELAPSED_ROLES.values() for role 
 
 
 def read_times(
-    table: Table,
-    key: str,
-    time_zone: str | None,
-    time_format: str | None,
-    date: str | None = None,
-    beside: Iterable[str] = (),
+    table: Table, key: str, time_zone: str | None, time_format: str | None, date: str | None, beside: Iterable[str]
 ) -> tuple[Times, Times | None, str]:
     """Read a column of times; return local times, times in UTC (None without offsets), both (K,), and `CallLog.clock`.
 
@@ -67,9 +48,8 @@ def read_times(
         written = list(map(str, cells))
     else:
         written = _prepend_dates(table, key, date)
-        times, offsets = parse_times(
-            written, time_format, where, (written_cells(table.frame[other]) for other in beside)
-        )
+        others = (forms.written_cells(table.frame[other]) for other in beside)
+        times, offsets = forms.parse_times(written, time_format, where, others)
         filled = np.array([text not in (None, "0", "0.0") for text in written])
         _check_readable(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
@@ -101,14 +81,13 @@ def read_stamps(
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times, moments, _ = _from_datetimes(cells)
     else:
-        written = written_cells(cells)
+        written = forms.written_cells(cells)
         if (stamps := _stamps_from_elapsed(written, calls)) is not None:
             return stamps
         where, columns = f"{table.where}, column {key!r}", list(beside)
         for layout in dict.fromkeys([time_format, None]):
-            times, offsets = parse_times(
-                written, layout, where, (written_cells(table.frame[other]) for other in columns)
-            )
+            others = (forms.written_cells(table.frame[other]) for other in columns)
+            times, offsets = forms.parse_times(written, layout, where, others)
             if not np.isnat(times).all():
                 break
         else:
@@ -125,9 +104,8 @@ def read_stamps(
 def _have_dummy_date(times: Times, calls: Times) -> bool:
     """Return whether all stamps lie on one or two days far from all calls, as programs write times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
-    if not (0 < len(days) <= 2 and len(known)):
-        return False
-    return bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
+    few = 0 < len(days) <= 2 and len(known) > 0
+    return few and bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
 
 
 def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:
@@ -137,11 +115,12 @@ def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:
 
 def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
     """Convert times of day or times since the ``calls`` to stamps, (K,); return None if the texts are neither."""
-    what = kind(written)
-    if what in ("clock", "fraction") and not is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
-        return _closest_time(times_of_day(written), calls)
+    what = forms.kind(written)
+    if what in ("clock", "fraction") and not forms.is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
+        return _closest_time(forms.times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
-        return calls + round_seconds(elapsed_seconds(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+        unit = 1.0 if what == "seconds" else None
+        return calls + forms.round_seconds(forms.elapsed_seconds(written, TYPICAL_WAIT, unit))
     return None
 
 
@@ -150,7 +129,8 @@ def parse_moment(value: object) -> np.datetime64:
     found: np.datetime64[Any] = np.datetime64("NaT", "s")
     aware = getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
-        (found,), (offset,) = times_of_matches([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
+        matches = [forms.ISO.fullmatch(value.strip())]
+        (found,), (offset,) = forms.times_of_matches(matches, forms.ISO, forms.DATE_PARTS)
         aware = not np.isnan(offset)
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(cast("datetime.date", value), "s")
@@ -188,10 +168,10 @@ def check_time_outliers(times: Times, rows: IntArray, where: str) -> None:
 
 def _prepend_dates(table: Table, key: str, date: str | None) -> list[str | None]:
     """Return a column of times as texts, each preceded by its date if there is a column of dates."""
-    written = written_cells(table.frame[key])
+    written = forms.written_cells(table.frame[key])
     if date is None:
         return written
-    days = [day and MIDNIGHT.sub("", day) for day in written_cells(table.frame[date])]
+    days = [day and MIDNIGHT.sub("", day) for day in forms.written_cells(table.frame[date])]
     return [f"{day} {time}" if day and time else None for day, time in zip(days, _pad_clocks(written), strict=True)]
 
 
@@ -199,10 +179,10 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
     """Rewrite times of day so that they can follow a date, such as "1605" as "16:05"."""
     if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
-    if (what := kind(written)) not in ("clock", "fraction"):
+    if (what := forms.kind(written)) not in ("clock", "fraction"):
         return written
-    odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
-    clock = np.datetime_as_string(np.datetime64(0, "s") + round_seconds(times_of_day(odd))).tolist()
+    odd = [None if what == "clock" and forms.CLOCK_ONLY.fullmatch(text or "") else text for text in written]
+    clock = np.datetime_as_string(np.datetime64(0, "s") + forms.round_seconds(forms.times_of_day(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
@@ -221,17 +201,15 @@ def add_implied_stamps(details: pd.DataFrame, times: Times, columns: Mapping[str
     If the log has no dispatches, times from the dispatch count from the call. Where both stamps are full minutes, they
     are moved within their minutes so that they differ by the elapsed time, to the middle of the times that allow it.
     """
-    stamps = {"time": times} | {
-        role: details[role].to_numpy("datetime64[s]") for role in STAMPS_OF_ELAPSED & set(details)
-    }
+    known = STAMPS_OF_ELAPSED & set(details)
+    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in known}
     seconds = {role: values[~np.isnat(values)].astype(np.int64) % 60 for role, values in stamps.items()}
     step = {role: MINUTE for role, part in seconds.items() if len(part) and (part == 0).mean() >= LEAST_FULL_MINUTES}
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED_ROLES if role in columns):
         start, end, typical, _ = ELAPSED_ROLES[role]
-        lasted = round_seconds(
-            elapsed_seconds(written_cells(columns[role]), typical, seconds_per_unit(str(columns[role].name)))
-        )
+        written, unit = forms.written_cells(columns[role]), seconds_per_unit(str(columns[role].name))
+        lasted = forms.round_seconds(forms.elapsed_seconds(written, typical, unit))
         if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
@@ -272,7 +250,7 @@ def _seconds_of_day(times: Times) -> FloatArray:
 
 def _closest_time(seconds: FloatArray, calls: Times) -> Times:
     """Return the times closest to the ``calls`` with these ``seconds`` since midnight, (K,); they may be earlier."""
-    return calls + round_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
+    return calls + forms.round_seconds((seconds - _seconds_of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _is_placeholder(times: Times) -> BoolArray:

@@ -25,17 +25,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ..errors import InputError
 from ..errors._types import ArrayLike, FloatArray, IntArray
-from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise_likelihood
-
-if TYPE_CHECKING:
-    from .recorded import LogDensity
+from .recorded import Z90, Estimate, LogDensity, gamma_density, lognormal_density, maximise_likelihood
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
 FEWEST_DRIVES = 30  # drives: fewer do not determine a law
@@ -123,10 +120,8 @@ class TravelLaw:
 
     def formula(self, unit: str) -> str:
         """Return the law as text, such as "1.5 min + 1.2 min per km", where "km" is the ``unit`` of distances."""
-        slope = f"{self.per_distance.value:.2g} min per {unit}"
-        if self.kind == "linear":
-            return f"{self.fixed[0]:.2g} min + {slope}"
-        return f"accelerating to {slope}"
+        first = f"{self.fixed[0]:.2g} min +" if self.kind == "linear" else "accelerating to"
+        return f"{first} {self.per_distance.value:.2g} min per {unit}"
 
     @cached_property
     def cv(self) -> Estimate:
@@ -227,9 +222,8 @@ def fit_law(
         scale = weight @ target_minutes / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = sign
-        on_scale = weight * (target_minutes / scale - mean) - influence[:, :2] @ [
-            weight @ slope for slope in by_parameter
-        ]
+        sums = [weight @ slope for slope in by_parameter]
+        on_scale = weight * (target_minutes / scale - mean) - influence[:, :2] @ sums
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence

@@ -15,7 +15,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,12 +22,10 @@ from numba import njit
 
 from ..errors import InputError, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Times
+from ._names import STAMPS
 from ._times import hour_of_week
+from .log import CallLog
 
-if TYPE_CHECKING:
-    from .log import CallLog
-
-STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
 N_REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
 LEAST_NUMBERED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
@@ -41,18 +38,13 @@ LEAST_OF_MEDIAN = 0.05  # of the median number of calls of a unit; units with fe
 
 
 def home_of_calls(
-    homes: Mapping[str, str] | None,
-    details: pd.DataFrame,
-    stations: pd.DataFrame,
-    reach: FloatArray,
-    travelled: FloatArray,
+    homes: Mapping[str, str] | None, details: pd.DataFrame, names: Sequence[str], reach: FloatArray, minutes: FloatArray
 ) -> tuple[IntArray | None, dict[str, str], str]:
     """Return the station of each call's unit, the names of the homes of units, and `Fit.homes_from`.
 
-    Stations are indices, (K,), -1 if unknown; None if all are unknown. ``reach`` are the distances of the calls from
-    the stations, (K, N), and ``travelled`` the minutes of the drives, (K,).
+    Stations are indices of ``names``, (K,), -1 if unknown; None if all are unknown. ``reach`` are the distances of the
+    calls from the stations, (K, N), and ``minutes`` those of the drives, (K,).
     """
-    names = stations["name"].tolist()
     code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
     units, named = list(map(str, found)), code >= 0
     if homes is not None and not units:
@@ -71,9 +63,9 @@ def home_of_calls(
     elif (numbered := homes_by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
-        drives, index, source = named & ~np.isnan(travelled), np.full(len(units), -1), "log"
+        drives, index, source = named & ~np.isnan(minutes), np.full(len(units), -1), "log"
         if drives.any():
-            index = homes_by_calls(code[drives], reach[drives], travelled[drives], len(units))
+            index = homes_by_calls(code[drives], reach[drives], minutes[drives], len(units))
     if (index < 0).all():
         return None, {}, "unknown"
     return np.where(named, index[code], -1), _name_homes(units, index, names), source
@@ -141,10 +133,7 @@ def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[st
 
 
 def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
-    """Return the index of the most likely home of each unit, -1 if its probability is at most 95 %, shape (n_units,).
-
-    Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
-    """
+    """Return the likeliest home of each unit, (n_units,), -1 if under 95 % sure, by K drives and distances, (K, N)."""
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
     rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
@@ -172,7 +161,7 @@ def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_
     return np.where(certain, best, -1)
 
 
-def _name_homes(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
+def _name_homes(units: list[str], index: IntArray, names: Sequence[str]) -> dict[str, str]:
     """Return the names of the stations of units by unit; ``index`` is each unit's station, -1 if unknown, (U,)."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
@@ -236,10 +225,9 @@ def answer_probabilities(
 ) -> FloatArray:
     """Return the probability that each station has the first free unit of a deployment, by call, shape (K, N).
 
-    With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
-    log is replayed `N_REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
-    free unit. The station with the lowest of the ``costs``, (K, N), comes first; calls are dispatched at ``when`` and
-    keep a unit ``busy`` for minutes, both (K,), by stamps of two resolutions, ``rounding`` (min).
+    With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Probabilities
+    are therefore shares of `N_REPLAYS` replays with seconds drawn for the stamps. Stations come by ``costs``, (K, N);
+    calls keep a unit ``busy`` for minutes, (K,), by stamps of two resolutions, ``rounding`` (min).
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
@@ -261,15 +249,13 @@ def closest_first(costs: FloatArray, sites: IntArray) -> IntArray:
 def assign_units(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
     """Return the unit that answers each call, the first free one in ``order``, -1 if all are busy, shape (K,).
 
-    ``time`` is when units are dispatched (min, ascending), ``order`` has the units from the most to the least
-    preferred, shape (K, p), and ``busy`` the minutes for which each call keeps its unit busy.
+    ``time``, (K,), is when calls are dispatched (min, ascending), ``order``, (K, p), has the units from the most to the
+    least preferred, and ``busy``, (K,), the minutes for which each call keeps its unit busy.
     """
     calls, units = order.shape
-    release = np.full(units, -np.inf)
-    answered = np.full(calls, -1)
+    release, answered = np.full(units, -np.inf), np.full(calls, -1)
     for k in range(calls):
-        for r in range(units):
-            unit = order[k, r]
+        for unit in order[k]:
             if release[unit] <= time[k]:
                 answered[k] = unit
                 release[unit] = time[k] + busy[k]

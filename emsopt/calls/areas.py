@@ -25,19 +25,8 @@ WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
 MOST_CELLS_BY_DEFAULT = 400  # maximum number of cells if their width is chosen automatically
 # usual names of the property that names areas, such as those of the census in the United States
-NAME_PROPERTIES = (
-    "atom",
-    "name",
-    "district",
-    "namelsad",
-    "geoid",
-    "geoid20",
-    "geoid10",
-    "zcta5ce20",
-    "zip",
-    "id",
-    "objectid",
-)
+NAME_PROPERTIES: tuple[str, ...] = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10")
+NAME_PROPERTIES += ("zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
@@ -125,12 +114,9 @@ def assign_to_areas(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Ato
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")
     names = list(areas)
-    bad = np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))
-    if len(bad):
-        reason = shapely.is_valid_reason(shapes[bad[0]])
-        raise InputError(
-            f"area {names[bad[0]]!r} is not a valid polygon: {reason}. Repair it, as by shapely's `make_valid`."
-        )
+    if len(bad := np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))):
+        name, reason = names[bad[0]], shapely.is_valid_reason(shapes[bad[0]])
+        raise InputError(f"area {name!r} is not a valid polygon: {reason}. Repair it, as by shapely's `make_valid`.")
     point, area = shapely.STRtree(shapes).query(shapely.points(points), predicate="intersects")
     index = np.full(len(points), len(shapes))
     np.minimum.at(index, point, area)

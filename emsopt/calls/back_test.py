@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,8 @@ from ..city.travel import ResponseLaw
 from ..errors import InputError, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN, Evaluation
+from ..roads import RoadNetwork
 from . import _page
 from ._points import project
 from ._times import hour_of_week
@@ -37,10 +38,6 @@ from .log import CallLog, Source, read_calls
 from .recorded import Z90, measures, stamped_responses
 from .replaying import check_deployment, replay
 from .uses import TITLES, deviations, judge, separates_places
-
-if TYPE_CHECKING:
-    from ..evaluators.evaluation import Evaluation
-    from ..roads import RoadNetwork
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DEFAULT_DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000  # calls times draws, to save memory
@@ -232,11 +229,9 @@ def back_test(
     overall = _summarise_draws(pd.Series(found), drawn)
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
     busy = evaluation.utilizations
-    for column, minutes, part in (
-        ("city_model", _round_to_stamps(total, exact, rng), busy.mean()),
-        ("as_before", stamped_responses(fit.calls)[0], before_busy.sum() / len(sites)),
-    ):
-        overall[column] = pd.Series(measured(minutes) | {"utilization": float(part)})
+    modelled = measured(_round_to_stamps(total, exact, rng)) | {"utilization": float(busy.mean())}
+    before = measured(stamped_responses(fit.calls)[0]) | {"utilization": float(before_busy.sum() / len(sites))}
+    overall = overall.assign(city_model=pd.Series(modelled), as_before=pd.Series(before))
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _group_means(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
     by_zone = _group_means(recorded, rounded, zone, names)
@@ -250,7 +245,6 @@ def back_test(
     by_station["city_model"] = np.bincount(sites, busy, len(names))[used] / units
     told, followed_rule = find_rule(fit, log, reach)
     apart = separates_places(at[known], recorded[known])
-    period = " to ".join(str(t)[:10] for t in log.times[[0, -1]])
     return BackTest(
         overall=overall,
         by_hour=by_hour,
@@ -261,7 +255,7 @@ def back_test(
         calls=int(known.sum()),
         left_out=left_out,
         uses=judge(fit, replays, threshold, apart, told if followed_rule else "", overall, by_zone, by_station),
-        period=period,
+        period=" to ".join(str(t)[:10] for t in log.times[[0, -1]]),
         dispatch_test=told,
         followed_rule=followed_rule,
     )

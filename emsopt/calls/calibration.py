@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,9 @@ from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import ContradictionError, InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
+from ..roads import RoadNetwork
 from . import _travel_calibration, _units
+from ._names import STAMPS
 from ._times import hour_of_week
 from ._travel_calibration import TravelLaw, fit_law
 from .demand import NO_CALLS, REACH_KM, Demand, aggregate_calls, within_reach
@@ -44,9 +46,6 @@ from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import week_mask
 from .recorded import FEWEST_DURATIONS, ONE_SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
-
-if TYPE_CHECKING:
-    from ..roads import RoadNetwork
 
 NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
 LONGEST_MIN = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_calibration.LONGEST_MIN, "service": 1440.0}
@@ -291,7 +290,8 @@ def calibrate(
     when = _units.dispatch_times(log)
     hour = hour_of_week(when) % 24
     reach = distances(stations, log.locations, roads)
-    known_home, names, source = _units.home_of_calls(homes, log.details, stations, reach, minutes["travel"])
+    sites = stations["name"].tolist()
+    known_home, names, source = _units.home_of_calls(homes, log.details, sites, reach, minutes["travel"])
     deployment = _units.deployment_of(names, known_home, log.details, stations)
     service = minutes.get("service", np.full(len(log), np.nan))
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
@@ -363,7 +363,7 @@ class _Durations(NamedTuple):
 def _read_durations(log: CallLog) -> _Durations | None:
     """Return the durations that a log tells; None if nearly all departures were recorded at the time of dispatch."""
     details, left_out = log.details, dict[str, int]()
-    stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
+    stamps = {name: details[name].to_numpy("datetime64[s]") for name in STAMPS if name in details}
     stamps["time"] = log.times
     stamps.setdefault("en_route", stamps["dispatched"])  # the law then covers turnout too
     exact = {name: resolution(times) for name, times in stamps.items()}

@@ -19,7 +19,7 @@ from ._names import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WEEKDAYS, count_observed_hours, hours_between
+from .profile import WEEKDAYS, count_observed_hours, observed_hours
 
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 FAR_STATION_KM = 10
@@ -113,8 +113,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     else:
         table = read_stations(stations)
         places = table[["lon", "lat"]].to_numpy(dtype=float)
-        outside = "every station and will be left out."
-        found = [*_check_places(log, places, reach_km, outside)]
+        found = [*_check_places(log, places, reach_km, "every station and will be left out.")]
         found += _check_sites(log, places, table.get("name"), reach_km)
     found += _check_no_calls(log, None if stations is None else places)
     for check in CHECKS:
@@ -154,8 +153,7 @@ def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: st
     """Find calls that are at 0, 0, swapped, of the wrong sign, or far from the places, (N, 2), in degrees."""
     far = np.flatnonzero(nearest_km(log.locations, places) > reach_km)
     unknown = (np.abs(log.locations[far]) < 0.01).all(axis=1)
-    text = "are at 0, 0, which programs write for unknown places."
-    yield from _flag("wrong", "no place", log, far[unknown], text)
+    yield from _flag("wrong", "no place", log, far[unknown], "are at 0, 0, which programs write for unknown places.")
     far = far[~unknown]
     for table, columns, signs, how in (
         ("swapped coordinates", [1, 0], (1, 1), "with longitude and latitude swapped"),
@@ -166,8 +164,7 @@ def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: st
         text = f"are far outside, but would lie within {reach_km:g} km {how}. Correct them."
         yield from _flag("wrong", table, log, far[near], text)
         far = far[~near]
-    text = f"are over {reach_km:g} km from {outside}"
-    yield from _flag("look", "far outside", log, far, text)
+    yield from _flag("look", "far outside", log, far, f"are over {reach_km:g} km from {outside}")
 
 
 def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
@@ -183,25 +180,21 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
             yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
-def unreached_calls(log: CallLog, places: FloatArray) -> BoolArray:
-    """Return a mask, (K,), of calls without arrival that are over twice as far from stations as others on average.
-
-    It is all False unless there are 30 calls with and without arrival, and those without are twice as far on average.
-    """
-    km = nearest_km(log.locations, places)
-    never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
-    if min(never.sum(), (~never).sum()) < FEWEST_UNREACHED or km[never].mean() < LEAST_RATIO * km[~never].mean():
-        return np.zeros(len(log), bool)
-    return never & (km > LEAST_RATIO * km[~never].mean())
-
-
 def non_call_masks(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached."""
+    """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached.
+
+    The latter have no arrival, and lie over twice as far from the stations at ``places``, (N, 2), as calls with one do
+    on average. There are none unless 30 rows have an arrival, 30 have not, and these are twice as far on average.
+    """
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()
     if places is not None:
-        never = unreached_calls(log, places)
+        km = nearest_km(log.locations, places)
+        lost: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
+        enough = min(lost.sum(), (~lost).sum()) >= FEWEST_UNREACHED
+        if enough and km[lost].mean() >= LEAST_RATIO * km[~lost].mean():
+            never = lost & (km > LEAST_RATIO * km[~lost].mean())
     return kind, never & ~kind
 
 
@@ -245,7 +238,7 @@ def _check_gaps(log: CallLog) -> Iterator[Finding]:
     if len(log) < 50 or midnight.mean() > 0.5:  # dates without times do not show gaps
         return
     usual = np.bincount(log.hours_of_week, minlength=168) / np.maximum(count_observed_hours(log.times).ravel(), 1)
-    hours = hours_between(log.times[0], log.times[-1])
+    hours = observed_hours(log.times)
     before = np.r_[0.0, np.cumsum(usual[hour_of_week(hours)])]
     seconds = (log.times - hours[0]).astype(np.int64)
     expected = np.diff(np.interp(seconds / 3600, np.arange(len(before)), before))
@@ -342,8 +335,7 @@ def _check_stamps(log: CallLog) -> Iterator[Finding]:
     yield from _flag(level, "stamps out of order", log, backward, text)
     stamps = np.concatenate([np.empty(0, "datetime64[s]"), *known])
     seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
-    if len(seconds) >= 50 and (seconds == 0).mean() > 0.9:
-        share = (seconds == 0).mean()
+    if len(seconds) >= 50 and (share := (seconds == 0).mean()) > 0.9:
         text = f"{share:.0%} of the stamps are full minutes. A response time of 8 min is then one of 7 to 9 min."
         yield Finding("look", "stamps to the minute", text, len(log))
 

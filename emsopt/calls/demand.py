@@ -327,13 +327,10 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
 
 
 class HeldOut(NamedTuple):
-    """Calls of a part of a log, such as a week, and rates of all other parts, by hour of the day and atom, (24, M).
+    """Calls of a part of a log, such as a week, and rates of all other parts, by hour of the day and atom, (24, M)."""
 
-    ``counts`` are its numbers of calls, ``others`` the calls per hour of all other parts (`Demand.rates_by_hour`).
-    """
-
-    others: FloatArray
-    counts: FloatArray
+    others: FloatArray  # calls per hour of all other parts, as `Demand.rates_by_hour`
+    counts: FloatArray  # numbers of calls of the part
 
 
 def held_out_weeks(

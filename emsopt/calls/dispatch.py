@@ -25,22 +25,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
+from ..city.city import City
 from ..errors import Argument, InputError, Message, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray
 from ._names import is_district
 from ._points import project
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
-
-if TYPE_CHECKING:
-    from ..city.city import City
-    from .log import CallLog
+from .log import CallLog
 
 RULES = ("nearest", "agency", "first due")  # the simplest comes first
 AREA = re.compile("(?i)area|ground|due")  # in names of columns of stations that tell where calls are, not who answered

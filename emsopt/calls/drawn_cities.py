@@ -33,11 +33,12 @@ Wilson, J. T. et al. (2021). Pathwise conditioning of Gaussian processes. Journa
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -46,13 +47,10 @@ from ..city import travel
 from ..city.city import City
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
+from .calibration import Fit
 from .demand import Demand, aggregate_calls, demand_and_atoms
 from .profile import observed_hours, week_mask
-from .recorded import resolution
-
-if TYPE_CHECKING:
-    from .calibration import Fit
-    from .recorded import Estimate
+from .recorded import Estimate, resolution
 
 SOURCES = ("demand", "travel", "service")
 COUNTING_OPTIONS = tuple(signature(aggregate_calls).parameters)[2:]
@@ -129,16 +127,15 @@ def drawn_cities(
 ) -> DrawnCities:
     """Return the distribution of the cities of a log; all options are those of `aggregate_calls` and `Fit.city`."""
     if unknown := [name for name in options if name not in OPTIONS]:
-        raise InputError(
-            f"there is no option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}. Remove it or correct its name."
-        )
+        others = ", ".join(sorted(OPTIONS))
+        raise InputError(f"there is no option {unknown[0]!r}; there are {others}. Remove it or correct its name.")
     counting = {name: options.pop(name) for name in COUNTING_OPTIONS if name in options}
     demand, calls, atom = demand_and_atoms(fit.calls, fit.stations, **counting)
     city = fit.city(hours=hours, weekdays=weekdays, demand=demand, **options)
     week = week_mask(hours, weekdays)
     day = calls.times.astype("datetime64[D]").astype(np.int64)
-    days = np.unique(observed_hours(fit.calls.times, counting.get("empty_days", "counted")).astype("datetime64[D]"))
-    days = days.astype(np.int64)
+    observed = observed_hours(fit.calls.times, counting.get("empty_days", "counted"))
+    days = np.unique(observed.astype("datetime64[D]").astype(np.int64))
     chosen = days[np.isin((days + 3) % 7, np.flatnonzero(week.any(axis=1)))]  # 1970-01-01 was a Thursday
     counted = week.ravel()[calls.hours_of_week]
     column = np.searchsorted(chosen, day[counted])
@@ -156,9 +153,8 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
     """Return site, atom, minutes and expected minutes, (n,) each, of drives to calls (``rows``, ``atom``), (K,)."""
     atom_of_row = np.full(int(fit.calls.rows.max()) + 1, -1)
     atom_of_row[rows] = atom
-    call, station, distance, minutes = (
-        fit.drives[name].to_numpy() for name in ("call", "station", "distance", "minutes")
-    )
+    columns = ("call", "station", "distance", "minutes")
+    call, station, distance, minutes = (fit.drives[name].to_numpy() for name in columns)
     where = atom_of_row[fit.calls.rows[call]]
     expected = fit.law.mean(distance) * fit.law.hour_factors[fit.calls.hours[call]]
     return tuple(values[where >= 0] for values in (station, where, minutes, expected))
@@ -203,6 +199,7 @@ class PairEffects:
     sites_km: FloatArray  # (N, N)
     atoms_km: FloatArray  # (M, M)
     scales: FloatArray  # (H, 4)
+    _factors: dict[tuple[int, float], FloatArray] = field(default_factory=dict, init=False)  # see `_cholesky_of_drives`
 
     @classmethod
     def of(
@@ -255,7 +252,7 @@ class PairEffects:
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
         known = np.zeros(prior.shape)  # Matheron's rule: the drives correct a draw that was made without them
         known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
-        near = route**2 * _correlation(self.sites_km, reach) @ known @ _correlation(self.atoms_km, reach)
+        near = route**2 * np.exp(-self.sites_km / reach) @ known @ np.exp(-self.atoms_km / reach)
         return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
 
     @cached_property
@@ -267,20 +264,15 @@ class PairEffects:
     def _cholesky_factors(self) -> list[tuple[FloatArray, FloatArray]]:
         """Cholesky factors of the correlations of sites, (N, N), and of atoms, (M, M), for each row of ``scales``."""
         reaches = self.scales[:, 3]
-        return [(_cholesky(_correlation(self.sites_km, r)), _cholesky(_correlation(self.atoms_km, r))) for r in reaches]
-
-    @cached_property
-    def _factors_of_drives(self) -> dict[tuple[int, float], FloatArray]:
-        """Results of `_cholesky_of_drives` by its arguments."""
-        return {}
+        return [(_cholesky(np.exp(-self.sites_km / r)), _cholesky(np.exp(-self.atoms_km / r))) for r in reaches]
 
     def _cholesky_of_drives(self, k: int, more: float) -> FloatArray:
         """Return the Cholesky factor, (D, D), of the covariance of the drives' mean deviations by ``scales[k]``."""
-        if (k, more) not in self._factors_of_drives:
+        if (k, more) not in self._factors:
             s, j = self._driven_pairs
             variance = _covariance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
-            self._factors_of_drives[k, more] = _cholesky(variance)
-        return self._factors_of_drives[k, more]
+            self._factors[k, more] = _cholesky(variance)
+        return self._factors[k, more]
 
 
 def _pearson(table: FloatArray) -> float:
@@ -310,11 +302,6 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
     return max(float(variance - rounded.mean()), LEAST_CV**2)
 
 
-def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return the correlation, exp(-d / reach), of the effects b of places at distances d (``km``), same shape."""
-    return np.exp(-km / reach_km)
-
-
 def _cholesky(matrix: FloatArray) -> FloatArray:
     """Return the lower Cholesky factor of a matrix after adding 1e-9 to its diagonal, as places may coincide."""
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
@@ -332,7 +319,7 @@ def _covariance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the covariance matrix, (D, D), of the mean deviations of pairs with inverse variances ``weight``, (D,)."""
-    both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
+    both = np.exp(-(sites_km[site][:, site] + atoms_km[atom][:, atom]) / scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
 
@@ -351,12 +338,9 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
 
     best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-MOST_SDS, MOST_SDS)] * 4).x
     unit = CURVATURE_STEP * np.eye(4)
-    curvature = np.array(
-        [
-            [misfit(best + a + b) - misfit(best + a - b) - misfit(best - a + b) + misfit(best - a - b) for b in unit]
-            for a in unit
-        ]
-    ) / (4 * CURVATURE_STEP**2)
+    pairs = itertools.product(unit, unit)
+    bend = [misfit(best + a + b) - misfit(best + a - b) - misfit(best - a + b) + misfit(best - a - b) for a, b in pairs]
+    curvature = np.reshape(bend, (4, 4)) / (4 * CURVATURE_STEP**2)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
     around = best + np.random.default_rng(0).standard_normal((N_SCALE_DRAWS, 4)) @ spread.T

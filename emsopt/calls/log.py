@@ -43,22 +43,20 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 
-from .._files.columns import HEADER, are_blank
+from .._files.columns import HEADER, Table, are_blank
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from ..errors._validate import quote
 from . import _names, _points, _roles, _times
 from .rows import Condition, compile_condition, join_rows, stamps_of_statuses
-
-if TYPE_CHECKING:
-    from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTE_ROLES = ("turnout_min", "service_min")
@@ -150,9 +148,8 @@ class CallLog:
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
         arrays = {name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)}
-        rows, times = self.occupying, self.times[mask]
-        if rows is not None:
-            inside = (rows.times >= times.min()) & (rows.times <= times.max())
+        if (rows := self.occupying) is not None:
+            inside = (rows.times >= arrays["times"].min()) & (rows.times <= arrays["times"].max())
             rows = rows.where(inside) if inside.any() else None
         return replace(self, details=self.details[mask].reset_index(drop=True), occupying=rows, **arrays)
 
@@ -270,17 +267,14 @@ def read_calls(
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
     if isinstance(source, CallLog):
-        if columns is not None or where is not None:
-            raise InputError(
-                "`columns` and `where` are for tables, but a CallLog is read already: use `CallLog.where`."
-            )
-        return source
+        if columns is None and where is None:
+            return source
+        raise InputError("`columns` and `where` are for tables, but a CallLog is read already: use `CallLog.where`.")
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _join_logs(
-            [read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _is_macos_metadata(one)]
-        )
+        kept = [one for one in source if not _is_macos_metadata(one)]
+        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in kept])
     names, selects = ([], None) if where is None else compile_condition(where)
     unused_times = dict[str, str]()
     with _points.explain_rows():
@@ -356,10 +350,8 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
     before = np.cumsum([0, *(log.n_rows for log in logs)])
-    parts = [
-        log.to_frame().assign(rows=log.rows + n, no_service=log.no_service)
-        for log, n in zip(logs, before[:-1], strict=True)
-    ]
+    pairs = zip(logs, before[:-1], strict=True)
+    parts = [log.to_frame().assign(rows=log.rows + n, no_service=log.no_service) for log, n in pairs]
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     own = {name: frame.pop(name).to_numpy() for name in ("rows", "no_service", "service_min") if name in frame}
     times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
@@ -381,7 +373,10 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = _points.blank_rows(table, empty)
+        plain = {
+            name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"
+        }  # stay whole numbers
+        table = table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(empty)))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_decimal_points(key[role])
     places = _points.read_places(table, key)
@@ -398,9 +393,9 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
         names = _points.read_text(table, key["incident"])[order]
-        found = join_rows(names, times, places, details, "status" in key, "patient" in key)
-        rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
-        join_extent = found.extent
+        joined = join_rows(names, times, places, details, "status" in key, "patient" in key)
+        kept, times, details, join_extent = joined
+        rows, places = rows[kept], places[kept]
     minutes, no_service = _times.service_minutes(table, key.get("service_min"), rows, details)
     return CallLog(
         times=times,
@@ -425,24 +420,18 @@ def _read_details(
     stamps = [role for role in _names.STAMPS if role in key]
     columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
-
-    def moments(role: str) -> Times:
-        return _times.read_stamps(table, key[role], time_format, columns, times, utc)
-
-    details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
+    read = partial(_times.read_stamps, table, time_format=time_format, beside=columns, calls=times, utc=utc)
+    details = pd.DataFrame({role: read(key[role]) for role in stamps}, range(len(times)))
     for role in _names.TEXT_ROLES:
         if role in key and role not in _names.JOINING_ROLES:
             details[role] = _points.read_text(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     if "status" in key:
-        when = moments("status_time") if "status_time" in key else times
+        when = read(key["status_time"]) if "status_time" in key else times
         details = details.join(stamps_of_statuses(_points.read_text(table, key["status"]), when))
-    return (
-        times,
-        _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()}),
-        clock,
-    )
+    details = _times.add_implied_stamps(details, times, {role: table.frame[name] for role, name in key.items()})
+    return times, details, clock
 
 
 def read_stations(
@@ -475,9 +464,8 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        found = frame[[c for c in ("name", "agency", *MINUTE_ROLES) if c in key]].assign(
-            lon=points[:, 0], lat=points[:, 1]
-        )
+        known = [role for role in ("name", "agency", *MINUTE_ROLES) if role in key]
+        found = frame[known].assign(lon=points[:, 0], lat=points[:, 1])
         if "agency" in key:
             found["agency"] = _points.read_text(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

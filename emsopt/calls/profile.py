@@ -85,15 +85,10 @@ def count_observed_hours(times: Times, empty_days: str = "counted") -> IntArray:
 def observed_hours(times: Times, empty_days: str = "counted") -> Times:
     """Return the start of every hour from the first to the last call, but of days without calls if "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
-    hours = hours_between(times.min(), times.max())
+    hours = np.arange(times.min().astype("datetime64[h]"), times.max().astype("datetime64[h]") + 1)
     if empty_days == "missing":
         hours = hours[np.isin(hours.astype("datetime64[D]"), times.astype("datetime64[D]"))]
     return hours
-
-
-def hours_between(first: np.datetime64, last: np.datetime64) -> Times:
-    """Return the start of every hour, from the hour of the first time to the hour of the last."""
-    return np.arange(first.astype("datetime64[h]"), last.astype("datetime64[h]") + 1)
 
 
 def week_mask(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> BoolArray:

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -34,9 +34,7 @@ from scipy.optimize import minimize
 from ..errors import InputError
 from ..errors._types import FloatArray, Times
 from ..evaluators.evaluation import LATE_MIN, Evaluation
-
-if TYPE_CHECKING:
-    from .log import CallLog
+from .log import CallLog
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
 LEAST_DIVIDED = 0.98  # share of the times that a resolution must divide, as a few are entered differently
@@ -160,18 +158,15 @@ def maximise_likelihood(
     calls' gradients times the inverse of the observed information. The sum of their outer products is the robust
     covariance, which holds if the distribution is not exactly the assumed one (White 1982).
     """
-    scale = len(log_density(first)[0])
 
-    def misfit(parameters: FloatArray) -> tuple[float, FloatArray]:
+    def misfit(parameters: FloatArray, scale: int = 1) -> tuple[float, FloatArray]:
         logs, slopes = log_density(parameters)
-        return -float(logs.sum()), -slopes.sum(axis=0)
-
-    def mean_misfit(parameters: FloatArray) -> Any:
-        return tuple(part / scale for part in misfit(parameters))
+        return -float(logs.sum()) / scale, -slopes.sum(axis=0) / scale
 
     bounds = [(None, None), second, *[(None, None)] * (len(first) - 2)]
     options: Any = {"ftol": 1e-12, "gtol": 1e-7}
-    best = minimize(mean_misfit, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    scale = (len(log_density(first)[0]),)
+    best = minimize(misfit, first, scale, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     steps = 1e-4 * np.eye(len(first))
     information = np.array([misfit(best.x + step)[1] - misfit(best.x - step)[1] for step in steps]) / 2e-4
     information = (information + information.T) / 2
@@ -195,7 +190,6 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
         values, index, counts = np.unique(np.round(minutes / step), return_inverse=True, return_counts=True)
         values = values * step
     middle, noise = max(float(np.median(minutes)), end / 4), (start**2 + end**2) / 12
-    wrong = 1 / longest
 
     def mixture(family: Any, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         share = special.expit(p[2])
@@ -204,7 +198,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
         else:
             spread = np.sqrt(np.log1p(np.exp(2 * p[1])))
             good = (1 - share) * lognormal_density(values, np.exp(p[:1]), spread, start, end)[0]
-        return good, good + share * wrong
+        return good, good + share * (1 / longest)
 
     def misfit(p: FloatArray, family: Any) -> float:
         # a prior worth one record keeps the share of wrong ones above 0
@@ -244,8 +238,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     """Return the recorded minutes from dispatch to arrival, shape (n,), without impossible ones, and the clock's step.
 
-    The step of the stamps (min) is 0 if it is at most 0.1 min, or differs between dispatch and arrival. Raise if no
-    response is left, or the log lacks the stamps.
+    The step (min) is 0 if it is at most 0.1, or differs between dispatch and arrival. Raise if there is no response.
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
@@ -260,9 +253,8 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
     Minutes are NaN if unknown, below 0, at most a second by clocks of seconds, or above both 60 and ten medians.
     """
     if not {"dispatched", "on_scene"} <= set(calls.details):
-        raise InputError(
-            "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
-        )
+        roles = "roles 'dispatched' and 'on_scene'"
+        raise InputError(f"recorded responses need a log with the {roles}. Name their columns by `columns`.")
     start, end = (calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene"))
     minutes, exact = minutes_between(start, end), [resolution(start), resolution(end)]
     longest = max(LONGEST_MIN, LONGEST_IN_MEDIANS * float(pd.Series(minutes).median()))
@@ -281,8 +273,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
 def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
     """Return the mean and 90th percentile (min) and the late fraction as a clock with a ``step`` (min) records them.
 
-    A step of 0 stands for an exact clock. A response is late if more minutes than the threshold are recorded: by a
-    clock of whole minutes, 9 or more for 8.
+    A step of 0 stands for an exact clock. A response is late if more minutes than the threshold are recorded.
     """
     if not step:
         return evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold))

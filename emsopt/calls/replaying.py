@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,9 +20,7 @@ from ._times import hour_of_week
 from .calibration import Fit, distances
 from .demand import within_reach
 from .log import CallLog, Source, read_calls
-
-if TYPE_CHECKING:
-    from .recorded import Duration
+from .recorded import Duration
 
 
 @dataclass(frozen=True, eq=False, repr=False)

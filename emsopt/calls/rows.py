@@ -14,7 +14,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,6 @@ from ._points import project
 Condition: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
-EXAMPLE_CONDITION = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
 LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
 OPERATOR_WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED_NODES = (
@@ -81,9 +80,8 @@ def _parse_condition(where: object) -> ast.expr:
         raise _condition_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
-        return ast.parse(
-            re.sub(quoted_or_sign, lambda m: m[1] or OPERATOR_WORDS[m[0]], where).strip(), mode="eval"
-        ).body
+        worded = re.sub(quoted_or_sign, lambda m: m[1] or OPERATOR_WORDS[m[0]], where)
+        return ast.parse(worded.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
         raise _condition_error(where) from error
 
@@ -110,10 +108,8 @@ def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
         case ast.UnaryOp(operand=operand):
             return -_evaluate(operand, row)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [_evaluate(side, row) for side in (left, *others)]
-            return all(
-                _compare(COMPARISONS[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True)
-            )
+            pairs = itertools.pairwise(_evaluate(side, row) for side in (left, *others))
+            return all(_compare(COMPARISONS[type(op)], *pair) for op, pair in zip(ops, pairs, strict=True))
         case ast.Name(id=name):
             return row[name]
         case ast.Constant(value=value):
@@ -141,28 +137,19 @@ def _parse_cell(cell: object) -> object:
 def _condition_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
-        f"{EXAMPLE_CONDITION}; got {quote(where)}. Give a mapping if the name of a column has other characters than "
-        "letters, digits and _, and use `CallLog.between` for times."
+        f"\"Priority == 1 and Type != 'TRANSFER'\" or {{'Priority': [1, 2]}}; got {quote(where)}. Give a mapping if "
+        "the name of a column has other characters than letters, digits and _, and use `CallLog.between` for times."
     )
-
-
-class JoinedRows(NamedTuple):
-    """Result of joining rows: one row per incident, with values from its other rows."""
-
-    kept: IntArray  # (K,), the row of each incident that is kept, in order of time
-    times: Times  # (K,), the first of each incident
-    details: pd.DataFrame
-    extent: tuple[float, float]  # longest time (min) and distance (km) from the first row of an incident to another
 
 
 def join_rows(
     names: pd.Series[Any], times: Times, places: FloatArray, details: pd.DataFrame, statuses: bool, patients: bool
-) -> JoinedRows:
+) -> tuple[IntArray, Times, pd.DataFrame, tuple[float, float]]:
     """Join the rows of each incident, by ``names`` of incidents; rows must be in order of time.
 
-    Rows have ``places``, (K, 2), in degrees, and ``details``, as in `CallLog`. Rows without a name are incidents of
-    their own. Rows without a unit are units of their own, unless the log has one row per status (``statuses``) or per
-    patient (``patients``).
+    Rows have ``places``, (K, 2), in degrees, and `CallLog.details`. Those without a name are incidents of their own,
+    and those without a unit a unit of their own, unless the log has one row per status or per patient. Return the row
+    of each incident that is kept, (n,), its first time, (n,), its details, and `CallLog.join_extent`.
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
@@ -187,7 +174,7 @@ def join_rows(
         joined["units_sent"] = sent.reindex(incident[kept], fill_value=1).to_numpy().astype(float)
     late, far = (times - times[first][incident]).astype(float) / 60, km - km[first][incident]
     extent = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
-    return JoinedRows(kept, times[first][incident[kept]], joined, extent)
+    return kept, times[first][incident[kept]], joined, extent
 
 
 def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:

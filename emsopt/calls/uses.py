@@ -34,19 +34,17 @@ The limits were chosen on synthetic logs (`benchmarks/uses.py`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from ..errors._types import FloatArray, IntArray
 from ._points import project
+from .calibration import Fit
+from .log import CallLog
 from .recorded import Z90
-
-if TYPE_CHECKING:
-    from .calibration import Fit
-    from .log import CallLog
-    from .replaying import Replay
+from .replaying import Replay
 
 Ruling: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why, as a sentence
 MEAN_LIMIT, PERCENTILE_LIMIT = 0.05, 0.10  # relative differences allowed of the mean and of the 90th percentile
@@ -171,10 +169,8 @@ def deviations(frame: pd.DataFrame) -> pd.Series[float]:
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
     """Return a sentence on the days of ``later`` calls that the fit was made from; empty if there are none."""
-    used, mine = (
-        pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])
-        for log in (fit.calls, later)
-    )
+    by_day = (pd.Series(log.times).groupby(log.times.astype("datetime64[D]")) for log in (fit.calls, later))
+    used, mine = (group.agg(["min", "max", "size"]) for group in by_day)
     both = mine.join(used.add_suffix("_used"), how="inner")
     mixed = both[(both["min_used"] <= both["max"]) & (both["min"] <= both["max_used"])]
     text = f"{len(mixed)} of the {len(mine)} days, with {mixed['size'].sum():,} of {len(later):,} calls, are days that"

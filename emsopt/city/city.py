@@ -176,9 +176,8 @@ class City:
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
         if km[0, 0] > MOST_APART_KM:
             hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
-            raise InputError(
-                f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
-            )
+            apart = f"{km[0, 0]:.0f} km from the first of `atom_locations`"
+            raise InputError(f"the first of `site_locations` is {apart}. {hint}")
         for places in ("atom_locations", "site_locations"):
             vars(self)[places] = _freeze(_validate.unwrap(vars(self)[places], lon))
         furthest = np.abs(self.atom_locations[:, 0]).max()
@@ -265,8 +264,7 @@ class City:
     def replace(self, **changes: Any) -> City:
         """Return a validated copy of the city with some fields changed."""
         known = [f.name for f in dataclasses.fields(self)]
-        unknown = sorted(set(changes) - set(known))
-        if unknown:
+        if unknown := sorted(set(changes) - set(known)):
             raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
         return dataclasses.replace(self, **changes)
 
@@ -306,8 +304,7 @@ class City:
         if isinstance(names, str) or not np.iterable(names):
             raise InputError(f"`names` must be a sequence of site names; got {names!r}.")
         names = [str(name) for name in names]
-        unknown = next((name for name in names if name not in self.site_names), None)
-        if unknown is not None:
+        if (unknown := next((name for name in names if name not in self.site_names), None)) is not None:
             folded = {name.casefold(): name for name in self.site_names}
             meant = [repr(folded[name]) for name in get_close_matches(unknown.casefold(), folded, n=3)]
             hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
@@ -328,12 +325,7 @@ def _freeze(array: Any) -> Any:
 
 
 def _checked_minutes(
-    values: ArrayLike,
-    name: str,
-    shape: tuple[int | None, ...],
-    most: float = MOST_MINUTES,
-    *,
-    strictly: bool = False,
+    values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = MOST_MINUTES, *, strictly: bool = False
 ) -> FloatArray:
     """Return times (min) as an array of ``shape``; a number or one per site is repeated. Raise if above ``most``."""
     array = _validate.floats(values, name, "min")
@@ -395,9 +387,8 @@ def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
         if speed < SLOWEST_KMH / 30:  # too slow even for seconds
             unit, remedy = "metres", "Divide them by the metres driven in a minute, or give `speed_kmh` instead."
         said = f"between places over 1 km apart they mean {speed:.2g} km/h" if distant.any() else "no city is so wide"
-        raise InputError(
-            f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
-        )
+        question = f"Are they {unit}? {remedy}"
+        raise InputError(f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. {question}")
 
 
 def check_city(value: object, name: str = "city") -> City:

@@ -157,9 +157,8 @@ class DeploymentSpace:
         if check_city(city) is units.city:
             return units
         if city.site_names != units.city.site_names:
-            raise InputError(
-                f"`units` is a DeploymentSpace of a city with other sites than {city.name!r}. Make one for this city."
-            )
+            other = f"a city with other sites than {city.name!r}"
+            raise InputError(f"`units` is a DeploymentSpace of {other}. Make one for this city.")
         return replace(units, city=city)
 
     @cached_property
@@ -242,9 +241,8 @@ class DeploymentSpace:
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():
-            raise InputError(
-                f"{sites.tolist()} is not an allowed deployment of {self.units} units: {self._fault(sites, counts)}."
-            )
+            fault = self._fault(sites, counts)
+            raise InputError(f"{sites.tolist()} is not an allowed deployment of {self.units} units: {fault}.")
         return self.deployment(counts)
 
     def _fault(self, sites: IntArray, counts: IntArray) -> str:

@@ -189,8 +189,7 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
         return _Places(table, None, False, shapes)
     x, y = table.require("x", "a column 'x' beside 'y'"), table.require("y", "a column 'y' beside 'x'")
     points = np.column_stack([table.numbers(key, "kilometres") for key in (x, y)])
-    span = np.ptp(points, axis=0).max()
-    if span > WIDEST_PLANE_KM:
+    if (span := np.ptp(points, axis=0).max()) > WIDEST_PLANE_KM:
         raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
 
@@ -228,8 +227,7 @@ def _road_minutes(roads: Any, stations: _Places, atoms: _Places) -> FloatArray:
     except InputError as error:
         said = "travel times by `roads`, with sites as origins and atoms as destinations"
         raise InputError(f"{said}: {error}") from error
-    unreachable = np.isinf(minutes)
-    if unreachable.any():
+    if (unreachable := np.isinf(minutes)).any():
         k, j = np.argwhere(unreachable)[0]
         raise InputError(
             f"no legal way leads from a site to an atom for {unreachable.sum():,} of {minutes.size:,} pairs, the first "
@@ -267,9 +265,8 @@ def as_files(city: Any) -> dict[str, str]:
     if np.any(city.travel_cv):
         store("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
     files = {CITY_FILE: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
-    files |= {
-        name: formats.csv_text(table, table.values()) for name, table in ((ATOMS_FILE, atoms), (SITES_FILE, sites))
-    }
+    for file, columns in ((ATOMS_FILE, atoms), (SITES_FILE, sites)):
+        files[file] = formats.csv_text(columns, columns.values())
     for file, values in matrices.items():
         if values is not None:
             files[file] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
@@ -302,17 +299,13 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
-    missing = [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]
-    if missing:
+    if missing := [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]:
         held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
         needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
         raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
     about = _read_about(files[CITY_FILE])
-    matrices = {
-        Path(file).stem: formats.read_csv(files[file], labelled=True)
-        for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE)
-        if file in files
-    }
+    stored = [file for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE) if file in files]
+    matrices = {Path(file).stem: formats.read_csv(files[file], labelled=True) for file in stored}
     # The kind of coordinates follows from the columns, and is compared with the entry below.
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
     atoms, sites = formats.read_csv(files[ATOMS_FILE]), formats.read_csv(files[SITES_FILE])

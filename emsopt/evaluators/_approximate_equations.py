@@ -223,10 +223,7 @@ def _scale_to(rho: FloatArray, total: float) -> None:
 
 @njit(cache=True, nogil=True)
 def _fill_offered_work(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
-    """Fill V_i, the work (erlangs) offered to unit i while it is free; ``work``, (M,), is that of all calls of an atom.
-
-    All mean service times are equal.
-    """
+    """Fill V_i, work (erlangs) offered to free unit i, for equal service times; ``work``, (M,), is each atom's."""
     n_atoms, p = order.shape
     V[:] = 0.0
     for j in range(n_atoms):

@@ -9,7 +9,7 @@ Resende, M. G. C. and Werneck, R. F. (2007). A fast swap-based local search proc
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors._types import BoolArray, FloatArray, IntArray
 
+SwapValues: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # of pairs (p, N), members (p,) and sites (N,)
 FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
 EXTRA_ENTRIES = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 
@@ -142,10 +143,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 def interchange(
     near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
-    """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves.
-
-    Forced sites stay, and only allowed sites enter.
-    """
+    """Improve ``members`` in place by up to ``most`` best swaps; return their number, and whether no other improves."""
     n_sites = len(forced)
     enterable = allowed.copy()
     enterable[members] = False
@@ -180,11 +178,7 @@ def interchange(
 
 @njit(cache=True, nogil=True)
 def _best_swap(
-    values: tuple[FloatArray, FloatArray, FloatArray],
-    members: IntArray,
-    forced: BoolArray,
-    enterable: BoolArray,
-    least: float,
+    values: SwapValues, members: IntArray, forced: BoolArray, enterable: BoolArray, least: float
 ) -> tuple[int, int]:
     """Return the leaving member's position and the entering site of the best swap, -1 if none is below ``least``."""
     (change, leave, enter), leaves, enters = values, -1, -1
@@ -208,9 +202,7 @@ def _positions(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
 
 
 @njit(cache=True, nogil=True)
-def _add_all_atoms(
-    near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
-) -> FloatArray:
+def _add_all_atoms(near: Lists, places: tuple[IntArray, BoolArray], values: SwapValues) -> FloatArray:
     """Add the contributions of all atoms to the values of swaps; return their costs at the second member, (M,)."""
     second = np.empty(len(near.start) - 1)
     for j in range(len(second)):
@@ -219,13 +211,7 @@ def _add_all_atoms(
 
 
 @njit(cache=True, nogil=True)
-def _add_atom(
-    near: Lists,
-    j: int,
-    places: tuple[IntArray, BoolArray],
-    values: tuple[FloatArray, FloatArray, FloatArray],
-    sign: int,
-) -> float:
+def _add_atom(near: Lists, j: int, places: tuple[IntArray, BoolArray], values: SwapValues, sign: int) -> float:
     """Add atom j's share to the values of swaps, or subtract it (``sign`` -1); return its cost at its second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near

@@ -112,12 +112,7 @@ def share_interval(
 
 
 def ratio_interval(
-    numerators: FloatArray,
-    denominators: FloatArray | IntArray,
-    level: float,
-    *,
-    least: float = 0.0,
-    high: float = np.inf,
+    numerators: FloatArray, denominators: FloatArray | IntArray, level: float, least: float = 0.0, high: float = np.inf
 ) -> tuple[float, float]:
     """Return the confidence interval of Σ numerators / Σ denominators, (B,) each, by `student_interval`."""
     total = denominators.sum()
@@ -131,8 +126,7 @@ def student_interval(
     """Return Student's t interval of an estimate at a confidence ``level``, cut off at 0 and at ``high``.
 
     ``shifts``, (B,), holds by how much each of B nearly independent batches shifts the estimate; they sum to 0. The
-    standard error, √(B / (B - 1) Σ shifts²), is raised to ``least``: batches shorter than the queue's relaxation time
-    vary too little.
+    standard error, √(B / (B - 1) Σ shifts²), is raised to ``least``, as batches may vary too little.
     """
     from scipy.special import stdtrit  # importing scipy.stats takes twice as long
 

@@ -43,21 +43,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..errors._types import BoolArray, FloatArray, IntArray
-from ._interchange import (
-    CLOSED,
-    FREE,
-    OPEN,
-    Costs,
-    Lists,
-    atoms_with_short_lists,
-    cost_by_lists,
-    interchange,
-    listing_of,
-    lists_of,
-    nearby_atoms,
-    replace_lists,
-    shorten_lists,
-)
+from . import _interchange
+from ._interchange import CLOSED, FREE, OPEN, Costs, Lists, cost_by_lists, interchange
 from ._stopping import check_ctrl_c, interruptible
 
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
@@ -156,7 +143,7 @@ class _Search:
         self.costs, self.p, self.forced, self.grain, self.end = costs, p, forced, grain, end
         n, m = costs.n_sites, costs.n_atoms
         k = n if n * m <= SMALL_MATRIX else min(n, max(LIST_LENGTH * n // p, 2 * LIST_LENGTH))
-        self.full = lists_of(costs, np.arange(m), k)
+        self.full = _interchange.lists_of(costs, np.arange(m), k)
         self.rng = np.random.default_rng(0)
         rest = self.rng.permutation(np.flatnonzero(~forced))
         self.chosen = forced.copy()
@@ -164,7 +151,7 @@ class _Search:
         self.best = self.cost(self.chosen)
         self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))  # a better choice gains at least `grain`
         self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
-        self.listing = listing_of(self.full, n)
+        self.listing = _interchange.listing_of(self.full, n)
         self.steps, self.shaken = 0, 1
         self.read, self.exchanged = 0, 0  # list entries read in ascents and interchanges, as time would not repeat
         self.found = 0  # value of `exchanged` then: the search goes on as long again
@@ -196,10 +183,10 @@ class _Search:
         length = np.diff(start)[atoms] - 1
         for k in np.unique(length):
             some = atoms[length == k]
-            more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
-            self.full = replace_lists(self.full, some, more)
+            more = _interchange.lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
+            self.full = _interchange.replace_lists(self.full, some, more)
         if len(atoms):
-            self.listing = listing_of(self.full, self.costs.n_sites)
+            self.listing = _interchange.listing_of(self.full, self.costs.n_sites)
         return len(atoms) > 0
 
     def improve(self, chosen: BoolArray) -> None:
@@ -212,7 +199,7 @@ class _Search:
             most = 1 + CLOCK_ENTRIES // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
-            unlisted = not ended or self.extend_lists(atoms_with_short_lists(self.full, members, n_sites))
+            unlisted = not ended or self.extend_lists(_interchange.atoms_with_short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
         cost = self.cost(chosen) if unlisted else cost_by_lists(self.full, chosen)
         if cost < self.best:
@@ -259,7 +246,7 @@ class _Search:
         walk, rest = _start_of_ascent(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
-            near = shorten_lists(self.full, state, walk[0], every)
+            near = _interchange.shorten_lists(self.full, state, walk[0], every)
             ended, trial, bound = self.run_steps(near, branch, walk, rest, INTERCHANGE_EVERY, ROOT_PATIENCE)
             if bound >= self.target or ended or self.out_of_time:
                 break
@@ -268,7 +255,7 @@ class _Search:
         self.allowed = state != CLOSED
         if bound < self.target:
             self.variable_neighbourhood_search(SEARCH_EFFORT[0], branch.recency)
-        self.near = shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
+        self.near = _interchange.shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
         return bound, branch._replace(prices=prices.astype(np.float32))
 
     def branching_site(self, bound: float, branch: Branch) -> tuple[int, IntArray]:
@@ -282,14 +269,14 @@ class _Search:
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(recency[free] - BRANCHING_SHARE), kind="stable")[:CANDIDATES]]:
             if self.local and not self.tried[:, site].all() and not self.out_of_time:
-                around = nearby_atoms(self.near, state, prices, site)
+                around = _interchange.nearby_atoms(self.near, state, prices, site)
                 self.local = len(around) < WIDE_SHARE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
                     self.ascend(bound, branch.copy(), site, choice, around, trial=True)
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
             scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
         best = max(scores, key=scores.__getitem__)
-        return best, nearby_atoms(self.near, state, prices, best)
+        return best, _interchange.nearby_atoms(self.near, state, prices, best)
 
     def ascend(
         self, bound: float, branch: Branch, site: int, choice: int, around: IntArray, trial: bool = False
@@ -297,7 +284,7 @@ class _Search:
         """Open or close a site and change the prices around it, all in place; return the bound, which never falls."""
         state, prices, recency = branch
         state[site] = choice
-        near = shorten_lists(self.near, state, prices, around)
+        near = _interchange.shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
         wide = len(around) >= WIDE_SHARE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)

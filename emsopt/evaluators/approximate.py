@@ -46,14 +46,7 @@ from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, _validate, warn
 from ..errors._types import FloatArray, IntArray, Progress, Sites
-from ._approximate_equations import (
-    MAX_STEPS,
-    answer_shares,
-    fill_correction_factors,
-    mean_costs,
-    service_rates,
-    solve_utilizations,
-)
+from . import _approximate_equations as equations
 from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable_queue_error
 
@@ -103,19 +96,19 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     rates, service, order = city.arrival_rates / 60, city.service_times, unit_order(city.preference_ranks, sites)
-    site_rates = service_rates(sites, rates, service)
-    rho, Q, blocked, wait, steps, moved = solve_utilizations(order, sites, rates, service, site_rates, queue, tol)
+    site_rates = equations.service_rates(sites, rates, service)
+    known = sites, rates, service, site_rates, queue, tol
+    rho, Q, blocked, wait, steps, moved = equations.solve_utilizations(order, *known)
     if steps == -1:
         raise unstable_queue_error(city, sites)
     if steps == -2:
-        raise ConvergenceError(
-            f"the approximate hypercube did not converge in {MAX_STEPS} steps; raise `tol`, or use evaluator='exact' "
-            "(small fleets) or 'simulation'."
-        )
+        failed = f"the approximate hypercube did not converge in {equations.MAX_STEPS} steps"
+        raise ConvergenceError(f"{failed}; raise `tol`, or use evaluator='exact' (small fleets) or 'simulation'.")
     _warn_of_unequal_units(city, sites, LOSS_RATIO, capacity)
-    shares, waited, average = answer_shares(order, rho, Q), queued_shares(city, sites), twin_average(city, sites)
+    shares, average = equations.answer_shares(order, rho, Q), twin_average(city, sites)
     if queue:
-        shares = (1 - blocked) * shares + blocked * waited[:, None]  # any unit may be the next free one
+        waited = queued_shares(city, sites)[:, None]
+        shares = (1 - blocked) * shares + blocked * waited  # any unit may be the next free one
     measures = average @ rho, average @ shares, wait, steps, moved  # which of two twin units comes first is arbitrary
     return Evaluation.of(city, sites, "approximate", capacity, blocked, *measures)
 
@@ -132,13 +125,13 @@ def mean_cost_function(
     minutes = city.service_times @ city.demand_shares
     uneven = minutes.max() / minutes.min() > COST_RATIO  # if not, no deployment needs a check
     rates, service = city.arrival_rates / 60, city.service_times
-    site_rates = service_rates(np.arange(city.n_sites), rates, service)
+    site_rates = equations.service_rates(np.arange(city.n_sites), rates, service)
     arguments = city.preference_ranks, rates, service, site_rates, costs, queue, tol
 
     def values(deployments: IntArray, workers: int | None = None, progress: Progress = False) -> FloatArray:
         if uneven:
             _warn_of_unequal_units(city, deployments, COST_RATIO)
-        result = map_rows(lambda rows: mean_costs(rows, *arguments), deployments, workers, progress)
+        result = map_rows(lambda rows: equations.mean_costs(rows, *arguments), deployments, workers, progress)
         failed = np.isnan(result)
         if np.count_nonzero(failed):  # faster than `any` for one value
             capacity = "queue" if queue else "loss"
@@ -154,7 +147,7 @@ def correction_factors(units: int, offered_load: float) -> FloatArray:
     ``units`` is the fleet size p, and ``offered_load`` that of the whole fleet, λ/μ, in erlangs.
     """
     Q = np.empty(_validate.whole_number(units, "units"))
-    fill_correction_factors(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
+    equations.fill_correction_factors(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
     return Q
 
 
@@ -171,10 +164,8 @@ def _warn_of_unequal_units(city: City, sites: IntArray, most_ratio: int, capacit
     if capacity is not None:
         name = "`queue_probability` and `mean_wait`" if capacity == "queue" else "`loss_probability`"
         at_half, at_fifth = (np.interp(ratio, LOSS_ERRORS[0], times) for times in LOSS_ERRORS[1:])
-        consequence = (
-            f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 per unit, "
-            f"and {at_fifth:.2g} times at 0.2"
-        )
+        consequence = f"{name} can be {at_half:.2g} times too high at an offered load of 0.5 per unit"
+        consequence += f", and {at_fifth:.2g} times at 0.2"
         consequence += "; `mean_response` stays within 3 percent" if ratio <= COST_RATIO else ""
     warn(
         f"the mean service times of the units differ by a factor of {ratio:.3g} ({minutes.min():.3g} to "

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..city.city import City
 from ..city.deployment_space import check_deployments, check_sites
@@ -17,24 +17,17 @@ from .metrics import check_costs
 EXACT_UP_TO = 12  # largest fleet that is evaluated exactly by default, which takes milliseconds
 
 
-class _Evaluator(NamedTuple):
-    """Functions of an evaluator, for one deployment and for mean costs of many, and default options for many."""
-
-    evaluate: Callable[..., Evaluation]
-    mean_cost_function: Callable[..., Callable[..., FloatArray]]  # see `emsopt.evaluators.approximate`
-    defaults: dict[str, Any]
-
-
 _SIMULATION_DEFAULTS = {"calls": 100_000, "warmup": None, "service": "exponential", "cv": None, "rng": None}
-_EVALUATORS = {
-    "approximate": _Evaluator(approximate.approximate_hypercube, approximate.mean_cost_function, {"tol": 1e-8}),
-    "exact": _Evaluator(exact.exact_hypercube, exact.mean_cost_function, {"tol": 1e-10}),
-    "simulation": _Evaluator(simulation.simulate, simulation.mean_cost_function, _SIMULATION_DEFAULTS),
+# Functions of each evaluator, for one deployment and for mean costs of many, and default options for many.
+_EVALUATORS: dict[str, tuple[Callable[..., Evaluation], Callable[..., Callable[..., FloatArray]], dict[str, Any]]] = {
+    "approximate": (approximate.approximate_hypercube, approximate.mean_cost_function, {"tol": 1e-8}),
+    "exact": (exact.exact_hypercube, exact.mean_cost_function, {"tol": 1e-10}),
+    "simulation": (simulation.simulate, simulation.mean_cost_function, _SIMULATION_DEFAULTS),
 }
 
 
 # Options of the functions for one deployment; here, as inspecting a signature takes as long as the fastest evaluations.
-_OPTIONS = {name: [*signature(each.evaluate).parameters][2:] for name, each in _EVALUATORS.items()}
+_OPTIONS = {name: [*signature(function).parameters][2:] for name, (function, *_) in _EVALUATORS.items()}
 
 
 def check_evaluator(evaluator: str | None, units: int) -> str:
@@ -46,7 +39,7 @@ def check_evaluator(evaluator: str | None, units: int) -> str:
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the options for one deployment, for many, and for threads, which overlap; raise if one is unknown."""
-    known = [_OPTIONS[evaluator], ["capacity", *_EVALUATORS[evaluator].defaults], ["workers", "progress"]]
+    known = [_OPTIONS[evaluator], ["capacity", *_EVALUATORS[evaluator][2]], ["workers", "progress"]]
     listed = dict.fromkeys(chain(*known))
     for name in options:
         if name not in listed:
@@ -85,7 +78,7 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     """
     sites = check_sites(city, sites)
     evaluator = check_evaluator(evaluator, len(sites))
-    return _EVALUATORS[evaluator].evaluate(city, sites, **split_options(evaluator, options)[0])
+    return _EVALUATORS[evaluator][0](city, sites, **split_options(evaluator, options)[0])
 
 
 def values(

@@ -254,10 +254,8 @@ def malp(
 
     Parameters
     ----------
-    city, threshold, time_limit
-        As for `mclp`.
-    units : int or DeploymentSpace
-        Fleet size p, with any number of units per site, or the allowed deployments.
+    city, units, threshold, time_limit
+        As for `mexclp`.
     reliability : float
         Smallest probability that a unit in reach is free, above 0 and below 1.
     busy_fraction : float or "local", optional
@@ -292,9 +290,8 @@ def malp(
     reach = within(city.response_times[groups], threshold)
     counts, bound = _solve_program(space, reach, needed, city.demand_shares, end)
     if counts is None:  # no solution in time: place units as for `mexclp`
-        counts = greedy(
-            reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
-        )
+        busy_fraction = 0.5 if np.isnan(q) else q
+        counts = greedy(reach, city.demand_shares, busy_fraction, space.floors, space.capacities, space.units)
     return _coverage(space, counts, bound, needed, threshold, q)
 
 
@@ -315,10 +312,8 @@ def double_standard(
 
     Parameters
     ----------
-    city, threshold, time_limit
-        As for `mclp`.
-    units : int or DeploymentSpace
-        Fleet size p, with any number of units per site, or the allowed deployments.
+    city, units, threshold, time_limit
+        As for `mexclp`.
     outer : float
         Minutes, at least ``threshold``; only atoms without calls may be reached later.
     share : float
@@ -338,9 +333,8 @@ def double_standard(
     share = _validate.finite_number(share, "share", 0, 1)
     groups = np.unique(city.twin_groups, return_index=True)[1]
     times, needed = city.response_times[groups], np.full(city.n_atoms, 2)
-    counts, bound = _solve_program(
-        space, within(times, threshold), needed, city.demand_shares, end, (within(times, outer), share)
-    )
+    reach, standards = within(times, threshold), (within(times, outer), share)
+    counts, bound = _solve_program(space, reach, needed, city.demand_shares, end, standards)
     if counts is None:
         why = "was found in time" if bound < np.inf else "exists"
         raise InputError(

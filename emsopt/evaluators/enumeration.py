@@ -49,9 +49,8 @@ class Enumeration:
     def mean_response(self) -> FloatArray:
         """Mean response of each deployment, shape (K,), min; raise unless it is the objective's metric."""
         if self.objective.metric != "mean_response":
-            raise InputError(
-                f"`mean_response` needs the mean response as objective; it was {self.objective.label}. See `values`."
-            )
+            got = f"it was {self.objective.label}"
+            raise InputError(f"`mean_response` needs the mean response as objective; {got}. See `values`.")
         return self.values
 
     @property
@@ -153,10 +152,8 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
     """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged."""
     total = objective.space.count  # computed without listing them, which could exhaust the memory
     if total > MOST_DEPLOYMENTS:
-        raise InputError(
-            f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
-            "search with emsopt.minimize."
-        )
+        limit = f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,})"
+        raise InputError(f"{limit}. Pin or close sites, or search with emsopt.minimize.")
     return _evaluate(objective, objective.space.listing(), progress)
 
 

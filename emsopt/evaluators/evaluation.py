@@ -154,11 +154,10 @@ class Evaluation:
         In a simulation of times that vary, an atom without an answered call gets its expected late fraction.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
-        late = (
-            (self.response_times >= threshold).astype(float) if self.law is None else self.law.late_chances(threshold)
-        )
+        law = self.law
+        late = (self.response_times >= threshold).astype(float) if law is None else law.late_chances(threshold)
         expected = (self.dispatch_fractions * late).sum(axis=0)
-        if self.law is None or self.answers is None:
+        if law is None or self.answers is None:
             return expected
         found = self.answers.late_fractions(threshold)
         return np.where(np.isnan(found), expected, found)
@@ -208,10 +207,8 @@ class Evaluation:
     def _simulated_answers(self) -> AnsweredCalls:
         """The answered calls of a simulation; raise if there are none."""
         if self.answers is None:
-            raise InputError(
-                f"only a simulation has confidence intervals; this is an evaluation by the {self.evaluator} evaluator. "
-                "Use emsopt.evaluators.simulate."
-            )
+            got = f"this is an evaluation by the {self.evaluator} evaluator"
+            raise InputError(f"only a simulation has confidence intervals; {got}. Use emsopt.evaluators.simulate.")
         return self.answers
 
     @property
@@ -238,10 +235,7 @@ class Evaluation:
 
     @cached_property
     def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times (min), ascending, and their shares of the answered calls, both (n,).
-
-        They are those of all pairs of unit and atom or, if times vary, those drawn in a simulation.
-        """
+        """Response times (min) of all pairs, or those drawn, ascending, and their shares of answered calls, (n,)."""
         if self.law is not None and self.answers is not None:
             # Each atom counts by its known share of the demand, not by how many calls it happened to have.
             by_call = self.demand_shares / np.maximum(self.answers.total().sum(axis=0), 1)
@@ -258,28 +252,17 @@ class Evaluation:
 
         shares = self.unit_shares
         minutes = (self.dispatch_fractions * self.response_times) @ self.demand_shares
-        return pd.DataFrame(
-            {
-                "site": self.sites,
-                "name": self.site_names,
-                "utilization": self.utilizations,
-                "share_of_calls": shares,
-                "mean_response_min": np.divide(minutes, shares, out=np.full_like(shares, np.nan), where=shares > 0),
-            }
-        )
+        mean = np.divide(minutes, shares, out=np.full_like(shares, np.nan), where=shares > 0)
+        columns = {"site": self.sites, "name": self.site_names, "utilization": self.utilizations}
+        return pd.DataFrame(columns | {"share_of_calls": shares, "mean_response_min": mean})
 
     def atoms_frame(self) -> pd.DataFrame:
         """Return one row per atom: its share of calls, mean response (min) and site that answers most of its calls."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "atom": self.atom_names,
-                "share_of_calls": self.demand_shares,
-                "mean_response_min": self.atom_response,
-                "answered_most_by": [self.site_names[k] for k in self.dispatch_fractions.argmax(axis=0)],
-            }
-        )
+        most = [self.site_names[k] for k in self.dispatch_fractions.argmax(axis=0)]
+        columns = {"atom": self.atom_names, "share_of_calls": self.demand_shares}
+        return pd.DataFrame(columns | {"mean_response_min": self.atom_response, "answered_most_by": most})
 
     def summary(self, threshold: float = LATE_MIN) -> dict[str, float]:
         """Return the main measures as a dict; responses of ``threshold`` minutes or more are late."""

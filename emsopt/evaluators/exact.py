@@ -164,10 +164,8 @@ def _solve(
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
         residual = _sweep(P, chain, 0.0)  # again, as the levels were scaled after the last sweep
-        blocked, wait, change = _measure_and_calibrate(
-            P, counts, mu, order, rates, service, queue, shares, busy, queued
-        )
-        if change < max(tol, 1e-10):  # rounding keeps the change from falling further
+        blocked, wait, moved = _measure_and_calibrate(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        if moved < max(tol, 1e-10):  # rounding keeps the change from falling further
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, blocked, wait, -2, residual
 
@@ -186,10 +184,8 @@ def _solve_large(
         if taken < 0:
             break
         sweeps += taken
-        blocked, wait, change = _measure_and_calibrate(
-            P, counts, mu, order, rates, service, queue, shares, busy, queued
-        )
-        if change < max(tol, 1e-10):
+        blocked, wait, moved = _measure_and_calibrate(P, counts, mu, order, rates, service, queue, shares, busy, queued)
+        if moved < max(tol, 1e-10):
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, 0.0, 0.0, -2, 0.0
 
@@ -209,8 +205,7 @@ def _measure_and_calibrate(
 ) -> tuple[float, float, float]:
     """Fill ``shares``, ``busy`` and ``queued`` of a `_Solution`, and calibrate ``mu`` to the calls that units answer.
 
-    Return the loss or queueing probability, the mean wait (min), and the largest relative change of a mean service
-    time.
+    Return the loss or queueing probability, the mean wait (min), and the largest relative change of a service time.
     """
     total, fastest = rates.sum(), (counts * mu).sum()  # Σ c_g μ_g, all units busy
     queued[:] = counts * mu / fastest  # a call that waited goes to whichever unit is free next
@@ -371,13 +366,7 @@ def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int16], 
 
 @njit(cache=True, nogil=True)
 def _measure(
-    P: FloatArray,
-    blocked: float,
-    norm: float,
-    counts: IntArray,
-    order: IntArray,
-    shares: FloatArray,
-    busy_fraction: FloatArray,
+    P: FloatArray, blocked: float, norm: float, counts: IntArray, order: IntArray, shares: FloatArray, busy: FloatArray
 ) -> None:
     """Fill the busy fraction of a unit of each station, (G,), and the ``shares`` of calls answered at once, (G, M).
 
@@ -386,16 +375,16 @@ def _measure(
     next station answers with probability F(S) - F(S + next).
     """
     n_stations = len(counts)
-    busy, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
-    busy_fraction[:] = 0.0
+    state, full = np.zeros(n_stations, dtype=np.int64), np.int64(0)
+    busy[:] = 0.0
     F = np.zeros(1 << n_stations)
     for b in range(len(P)):
         probability = P[b] / norm if b < len(P) - 1 else blocked
         F[full] += probability
         for g in range(n_stations):
-            busy_fraction[g] += probability * busy[g]
-        full += _next_block(busy, counts, 0)
-    busy_fraction /= counts
+            busy[g] += probability * state[g]
+        full += _next_block(state, counts, 0)
+    busy /= counts
     for bit in range(n_stations):
         for start in range(0, len(F), 2 << bit):  # in a loop, as one line would need half of F once more
             for k in range(start, start + (1 << bit)):

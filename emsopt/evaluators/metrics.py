@@ -21,36 +21,28 @@ a function                                     any function from an `Evaluation`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..city.city import City
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray
-
-if TYPE_CHECKING:
-    from .evaluation import Evaluation
+from .evaluation import Evaluation
 
 SingleMetric: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
 Metric: TypeAlias = "SingleMetric | Mapping[SingleMetric, float]"
 
 NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 MEAN_METRICS = ("mean_response", "late")
-KNOWN_METRICS = (
-    "'mean_response', ('late', minutes), ('percentile', q), a function of an Evaluation, or a mapping from these to "
-    "weights"
-)
 
 
 def metric_costs(city: City, metric: Metric) -> FloatArray:
     """Return the cost matrix of a metric that is a mean over calls, shape (N, M); raise if it is none or invalid."""
     if not is_mean(metric):
         metric_function(city, metric)  # raises if the metric is unknown
-        raise InputError(
-            "`metric` must be a mean over calls here: 'mean_response', ('late', minutes) or a mix of these; got "
-            f"{_validate.quote(metric)}."
-        )
+        known = "'mean_response', ('late', minutes) or a mix of these"
+        raise InputError(f"`metric` must be a mean over calls here: {known}; got {_validate.quote(metric)}.")
     if isinstance(metric, Mapping):
         costs = np.zeros_like(city.response_times)
         for part, weight in _weights(metric).items():
@@ -94,7 +86,8 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
 
 def _unknown_metric_error(metric: object) -> InputError:
     """Return the error for an unknown metric, with the list of known ones."""
-    return InputError(f"`metric` must be {KNOWN_METRICS}; got {_validate.quote(metric)}.")
+    known = "'mean_response', ('late', minutes), ('percentile', q), a function of an Evaluation"
+    return InputError(f"`metric` must be {known}, or a mapping from these to weights; got {_validate.quote(metric)}.")
 
 
 def _weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:

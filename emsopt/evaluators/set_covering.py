@@ -124,10 +124,8 @@ def set_cover(
     soonest = city.response_times.min(axis=0)[calls]
     if (soonest >= threshold).any():
         name = city.atom_names[calls[soonest.argmax()]]
-        raise InputError(
-            f"`threshold` must be above {soonest.max():g} min, as no site reaches atom {name!r} sooner; got "
-            f"{threshold:g}."
-        )
+        why = f"as no site reaches atom {name!r} sooner"
+        raise InputError(f"`threshold` must be above {soonest.max():g} min, {why}; got {threshold:g}.")
     reach = within(city.response_times, threshold, calls)
     found, bound = smallest_cover(reach, end)
     sites = greedy_cover(reach) if found is None else found

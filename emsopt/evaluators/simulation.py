@@ -121,9 +121,8 @@ def simulate(
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
     order, p = preferred_units(city, sites), len(sites)
-    segments = _simulate_segments(
-        city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches
-    )
+    kept = None if law is None else dispatches
+    segments = _simulate_segments(city, sites[None], [order], lengths, draw, queue, seed, kept)
     next(segments)  # the warm-up does not count
     (batch, atom, unit, number), busy, (minutes, blocked, waited) = _totals_by_batch(segments, p)
     average = twin_average(city, sites)
@@ -402,9 +401,8 @@ def _dispatch_fractions(answered: FloatArray | IntArray, order: UnitOrder) -> Fl
     """
     calls = answered.sum(axis=0)
     if not calls.any():
-        raise InputError(
-            "no response was observed: every counted call found all units busy. Raise `calls` or lower the load."
-        )
+        why = "every counted call found all units busy"
+        raise InputError(f"no response was observed: {why}. Raise `calls` or lower the load.")
     fractions = answered / np.maximum(calls, 1)
     unheard = np.flatnonzero(calls == 0)
     if len(unheard) == 0:
@@ -424,9 +422,8 @@ def service_law(
     if isinstance(service, str):
         choice(service, "service", ("exponential", "deterministic", "gamma", "lognormal"))
     if cv is not None and not (isinstance(service, str) and service in ("lognormal", "gamma")):
-        raise InputError(
-            f"`cv` is fixed by this `service`; got cv={cv!r}. Leave it out, or choose service='lognormal' or 'gamma'."
-        )
+        remedy = "Leave it out, or choose service='lognormal' or 'gamma'."
+        raise InputError(f"`cv` is fixed by this `service`; got cv={cv!r}. {remedy}")
     if not isinstance(service, str):
         minutes = real_array(service, "service", (None,), unit="min", low=0)
         if minutes.max() == 0:

@@ -293,10 +293,7 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT_STREAM)
-        # the memo keeps the prior shared instead of copied, which may be gigabytes
-        model = new_regression(kind, prior) if regression is None else deepcopy(regression, {id(prior): prior})
-        if isinstance(model, SparseGP):
-            model.rng = agent_rng  # the copy must draw batches from this run's seed, or the run would not repeat
+        model = _initial_regression(kind, prior, regression, agent_rng)
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
         for t in steps:  # not by `play`, as a checkpoint may replace choices
@@ -327,6 +324,15 @@ def run(
     mean, variance = model.predict()
     last, deviation = tuple(environment.best_path(len(history)).tolist()), np.sqrt(variance)
     return NavigationRun(history, name, steps.message, seen, counts, environment.expected, mean, deviation, last, model)
+
+
+def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
+    """Return the regression with which an agent starts: a new one from the prior, or a copy of ``known``."""
+    # the memo keeps the prior shared instead of copied, which may be gigabytes
+    model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
+    if isinstance(model, SparseGP):
+        model.rng = rng  # the copy must draw batches from this run's seed, or the run would not repeat
+    return model
 
 
 def _stored_round(

@@ -115,7 +115,7 @@ def parse_times(
         return parse_format(written, time_format), offsets
     columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
     usual = _likeliest_form(list(islice(filter(None, written), SAMPLE_SIZE)))
-    rest = np.flatnonzero([bool(text) for text in written])
+    rest = np.flatnonzero(np.array(written, object).astype(bool))
     for form in dict.fromkeys((usual, *LATER_FORMS)):
         cells = [written[k] for k in rest.tolist()]
         if form is NUMBER:

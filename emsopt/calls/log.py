@@ -373,10 +373,7 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        plain = {
-            name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"
-        }  # stay whole numbers
-        table = table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(empty)))
+        table = _blank_rows(table, empty)
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_decimal_points(key[role])
     places = _points.read_places(table, key)
@@ -411,6 +408,12 @@ def _build_log(table: Table, taken: dict[str, str], clock: Sequence[str | None],
         join_extent=join_extent,
         n_rows=len(unwanted),
     )
+
+
+def _blank_rows(table: Table, rows: BoolArray) -> Table:
+    """Return a table in which all cells of the masked ``rows``, (K,), are blank; whole numbers stay whole."""
+    plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
+    return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
 
 
 def _read_details(

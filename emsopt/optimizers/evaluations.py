@@ -284,8 +284,10 @@ class StoppingRule:
         self.best, self.read = self.pick_best([self.best, *values]), len(self.given)
         if self._reaches_target(self.best) and (last or self.read >= self.due) and self._confirm_target(last):
             return f"target of {self.target:g} reached"
-        if not self.optimizer.exhausted:
-            return ""
+        return self._exhaustion_message() if self.optimizer.exhausted else ""
+
+    def _exhaustion_message(self) -> str:
+        """Return the reason to end when no candidates are left; it says whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
         if not unknown and self.pick_best([self.best, *self.optimizer.values]) == self.best:  # some are from before

@@ -393,13 +393,18 @@ def resolve_method(
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
             + (" To give inputs or a starting point, write bounds=... or x0=..." if np.iterable(method) else "")
         )
+    _check_sense(sense, objective, method)
+    return method, name, kind
+
+
+def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None:
+    """Raise if ``method`` is an optimizer of another sense, or else ``objective`` has another sense."""
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
     if own is not None and _validate.choice(own, "sense", tuple(FUNCTION_BY_SENSE)) != sense:
         who = "`objective`" if known is objective else "`method`"
         right, wrong = FUNCTION_BY_SENSE[own], FUNCTION_BY_SENSE[sense]
         raise InputError(f"{who} has the `sense` {own!r}: use `{right}`, not `{wrong}`.")
-    return method, name, kind
 
 
 def build_objective(

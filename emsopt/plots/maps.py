@@ -202,9 +202,9 @@ def _draw_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side
     roomy = widths[0] > 4 and sum(widths) > 5.5  # else the legend takes two columns
     spaces = {"columnspacing": 1.1, "handletextpad": 0.5, "borderaxespad": 0.2}
-    columns = len(handles) if roomy else 2
+    columns, below = (len(handles), -25) if roomy else (2, -58)
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, fontsize=10, **spaces)
     if city.notes:
         style = {"ha": "left", "va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
         text = "\n".join(_wrap_notes(city.notes, sum(widths)))
-        note(ax, text, (0, 0), (4, -25 if roomy else -58), xycoords="axes fraction", **style)
+        note(ax, text, (0, 0), (4, below), xycoords="axes fraction", **style)

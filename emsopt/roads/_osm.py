@@ -60,6 +60,7 @@ SPEEDS_KMH = {
 }
 """Road classes for cars and their default speed limits, km/h. Service roads are left out."""
 
+MPH_KMH = 1.609344
 EMERGENCY_KMH = dict.fromkeys(("service", "busway", "pedestrian", "track", "cycleway", "footway", "path"), 20.0)
 """Other classes, used if open to emergency vehicles, and their assumed speeds, km/h."""
 
@@ -172,9 +173,7 @@ class _Reader:
     def _add_way(self, way: Way) -> None:
         """Keep a way that is a road for the vehicle."""
         tags = way.tags
-        kind = tags.get("highway")
-        extra = "emergency" in self.keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
-        if len(way.nodes) < 2 or not (extra or kind in SPEEDS_KMH) or not _is_open(tags, self.keys):
+        if len(way.nodes) < 2 or not _is_road(tags, self.keys):
             return
         used = {key: tags[key] for key in ("highway", "maxspeed", "tunnel", "bridge", "junction") if key in tags}
         rule = next((rule for key in self.keys if (rule := f"oneway:{key}") in tags), "oneway")
@@ -189,6 +188,13 @@ def _find_deleted(path: Path) -> set[tuple[str, int]]:
     """Return type and id of each element with ``action="delete"``, which osmium ignores."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
+
+
+def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
+    """Return whether a way is a road for the vehicle whose access tags are ``keys``."""
+    kind = tags.get("highway")
+    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN_VALUES
+    return (extra or kind in SPEEDS_KMH) and _is_open(tags, keys)
 
 
 def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
@@ -258,7 +264,7 @@ def _speed_limit_kmh(text: str) -> float | None:
     """Return the speed limit in a tag ``maxspeed`` such as "50" or "30 mph" in km/h; None if it is not a number."""
     number, _, unit = text.partition(" ")
     try:
-        value = float(number) * (1.609344 if unit == "mph" else 1.0)
+        value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
     except ValueError:
         return None
     return value if 0 < value <= 3.6 * MAX_SPEED_M_S else None

@@ -134,7 +134,7 @@ def run(
                     failed[key] = failure
                 show(len(rows) + len(failed))
     flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]  # in the order of the cases
-    table = pd.DataFrame(flat or dict.fromkeys(columns, ()))
+    table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
         raise _study_error(by_key, failed, file, table)
     return table

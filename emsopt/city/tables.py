@@ -299,10 +299,7 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
-    if missing := [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]:
-        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
-        needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
-        raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
+    _check_files(files)
     about = _read_about(files[CITY_FILE])
     stored = [file for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE) if file in files]
     matrices = {Path(file).stem: formats.read_csv(files[file], labelled=True) for file in stored}
@@ -319,6 +316,14 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
     if SHAPES_FILE in files:
         shapes = geography.read_shapes(files[SHAPES_FILE], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
+
+
+def _check_files(files: Mapping[str, Path | Upload]) -> None:
+    """Raise if a file that every city needs is missing."""
+    if missing := [file for file in (CITY_FILE, ATOMS_FILE, SITES_FILE) if file not in files]:
+        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
+        needed = f"A city needs {CITY_FILE}, {ATOMS_FILE} and {SITES_FILE}"
+        raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
 
 
 def _read_about(path: Path | Upload) -> dict[str, Any]:

@@ -186,7 +186,8 @@ def call_columns(
         _assign_labels(search)
         for name in chosen_by:
             search.taken[CONDITION_PREFIX + name] = _find_column(name, names, "`where`")
-        search.taken |= {KIND_PREFIX + name: name for name in search.free if _marks_no_calls(cells[name])}
+        worded = [search.taken[role] for role in ("priority", "agency") if role in search.taken]  # may hold kinds
+        search.taken |= {KIND_PREFIX + name: name for name in (*search.free, *worded) if _marks_no_calls(cells[name])}
         for role in DISPATCH_ROLES:
             search.assign(role, search.find(_names.TEXT_ROLES[role]))
         unused.update(search.unused_times())

@@ -364,6 +364,8 @@ def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
     assert found.text.values["others"] == "ignored"
     assert not ec.read_calls(ROWS, where=chosen).others
     assert len(ec.read_calls(ROWS, where=chosen)) == 5
+    for role in ("priority", "agency"):  # a column may hold kinds and have a role
+        assert ec.read_calls(ROWS.drop(columns="Priority"), {role: "Inc Type"}).others == log.others
 
 
 @pytest.mark.parametrize(

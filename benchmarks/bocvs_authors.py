@@ -159,7 +159,7 @@ def adam(X, y, scales, steps=ADAM_STEPS):
 
 def likelihood(X, y, scales):
     """Return the negative log marginal likelihood, but for a constant, and its gradient by the scales."""
-    K, contract = SquaredExponential(scales[:-1]).with_gradient(X)
+    K, contract = SquaredExponential(scales[:-1]).matrix_and_gradient(X)
     factor = np.linalg.cholesky(scales[-1] * K + NOISE * np.eye(len(y)))
     coefficients = cho_solve((factor, True), y)
     S = cho_solve((factor, True), np.eye(len(y))) - np.outer(coefficients, coefficients)

@@ -101,7 +101,7 @@ class Prior:
 
     @cached_property
     def factor(self) -> FloatArray:
-        """Lower Cholesky factor of the covariance, computed by `jittered_cholesky`."""
+        """Lower Cholesky factor of the covariance, shape (n, n), computed by `jittered_cholesky`."""
         return jittered_cholesky(self.covariance)
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:

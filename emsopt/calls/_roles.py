@@ -23,7 +23,7 @@ CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
 CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED_ROLES, "service_min", "units_sent", *_names.TEXT_ROLES, "status_time")
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min", "agency")
 DISPATCH_ROLES = ("first_due", "agency")  # assigned last, as their columns may have other roles
-ROLE_EXAMPLES = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
+ROLE_HINTS = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
 SHORT_NUMBER = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
 PRECISE_DEGREES = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
@@ -150,7 +150,7 @@ class _ColumnChooser:
         if not absent:
             return self.taken
         option, likely = self._suggest(absent)
-        lacks = " and ".join(f"a column {role!r} ({ROLE_EXAMPLES[role]})" for role in absent)
+        lacks = " and ".join(f"a column {role!r} ({ROLE_HINTS[role]})" for role in absent)
         hint = ""
         if "time" in absent and self.find(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."

@@ -94,7 +94,7 @@ FIRST_YEAR, DUMMY_DAYS = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a tim
 EPOCH_UNITS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
 EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
 EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
-DURATION = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
+PLAIN_NUMBER = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 LONGEST_BLANK = max(map(len, BLANKS))
 LEAST_SHARE = 0.8  # share of the cells: some are blank, misspelt or footers
@@ -197,7 +197,7 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
 def times_of_day(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
     """Return the seconds since midnight of cells with a time, shape (K,); NaN for other cells."""
     if kind(written) == "fraction":
-        return np.round(86400 * _parse_numbers(written, DURATION)) % 86400
+        return np.round(86400 * _parse_numbers(written, PLAIN_NUMBER)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
     times = times_of_matches(list(map(CLOCK_ONLY.fullmatch, plain)), CLOCK_ONLY, ())[0]
     rest = np.flatnonzero(np.isnat(times))
@@ -214,7 +214,7 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
     Numbers count ``unit`` seconds each. Without it, and for texts such as 5:15, the unit is the one with which the
     median comes closest to ``typical`` seconds.
     """
-    scaled = _parse_numbers(written, DURATION)
+    scaled = _parse_numbers(written, PLAIN_NUMBER)
     colons, words = (_parse_parts(written, form) for form in (ELAPSED_COLONS, ELAPSED_WORDS))
     colon = ~np.isnan(colons[:, 3])
     parts = np.where(colon[:, None], colons, words)

@@ -23,7 +23,7 @@ EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
-NEAR = np.timedelta64(31, "D")  # from the calls: stamps on a day further away are times of day
+NEAR_DAYS = np.timedelta64(31, "D")  # from the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")  # from other calls
 FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the others
 LONGEST_SERVICE_MIN = 24 * 60
@@ -105,7 +105,7 @@ def _have_dummy_date(times: Times, calls: Times) -> bool:
     """Return whether all stamps lie on one or two days far from all calls, as programs write times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     few = 0 < len(days) <= 2 and len(known) > 0
-    return few and bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
+    return few and bool(((days < known.min() - NEAR_DAYS) | (days > known.max() + NEAR)).all())
 
 
 def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:

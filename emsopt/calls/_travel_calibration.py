@@ -111,7 +111,7 @@ class TravelLaw:
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
-    def steepest_slope(self) -> float:
+    def per_distance_upper_end(self) -> float:
         """Upper end of the 90 % interval of minutes per unit of distance, which may be negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]

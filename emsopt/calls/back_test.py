@@ -345,7 +345,10 @@ def _length_minutes(log: CallLog) -> float:
 def _city_model(
     fit: Fit, sites: IntArray, cell_km: float | None, times: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[FloatArray, Evaluation, FloatArray]:
-    """Return the places of the atoms of `Fit.city`, (M, 2), its evaluation, and responses (min) drawn from it, (S,)."""
+    """Return longitude and latitude (degrees) of a city's atoms, (M, 2), its evaluation, and responses (min) drawn.
+
+    The evaluation is that of units at ``sites``. Without ``cell_km``, cells are half as wide as `Fit.demand` has them.
+    """
     demand = fit.demand(cell_km=cell_km)
     if cell_km is None and demand.cell_km is not None:
         demand = fit.demand(cell_km=demand.cell_km / 2)

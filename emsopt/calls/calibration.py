@@ -414,7 +414,7 @@ def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
     """Raise if driving times hardly grow with distance; ``of_roads`` is whether distances are minutes at free flow."""
     least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
     for law in laws:
-        if law.steepest_slope < least:
+        if law.per_distance_upper_end < least:
             speed = "" if of_roads else f", {60 / law.per_distance.value:,.0f} km/h"
             raise ContradictionError(
                 f"recorded drives hardly grow with the distance from the stations: {law.formula(unit)}{speed}. Most "

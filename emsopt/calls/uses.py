@@ -96,8 +96,8 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str,
     }
     if other:
         rows |= dict.fromkeys(("fleet", "moves", "workload"), (False, other))
-    if seen := _fitted_days(fit, replay.calls):
-        rows = dict.fromkeys(rows, (False, seen))
+    if warning := _overlap_warning(fit, replay.calls):
+        rows = dict.fromkeys(rows, (False, warning))
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")
 
 
@@ -167,7 +167,7 @@ def deviations(frame: pd.DataFrame) -> pd.Series[float]:
     return off[far].sort_values(key=abs, ascending=False)
 
 
-def _fitted_days(fit: Fit, later: CallLog) -> str:
+def _overlap_warning(fit: Fit, later: CallLog) -> str:
     """Return a sentence on the days of ``later`` calls that the fit was made from; empty if there are none."""
     by_day = (pd.Series(log.times).groupby(log.times.astype("datetime64[D]")) for log in (fit.calls, later))
     used, mine = (group.agg(["min", "max", "size"]) for group in by_day)

@@ -47,7 +47,7 @@ def central_angle(starts: FloatArray, ends: FloatArray) -> FloatArray:
 
 
 def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
-    """Return the Euclidean distances between points on a plane, shape (N, M), km."""
+    """Return the Euclidean distances (km), (N, M), between N and M points on a plane, given as x and y in km."""
     starts = real_array(origins, "origins", (None, 2), unit="km")
     ends = real_array(destinations, "destinations", (None, 2), unit="km")
     return np.hypot(*(starts[:, None] - ends).transpose(2, 0, 1))
@@ -126,7 +126,7 @@ def _late_probabilities(
 def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
     """Return P(A + B >= t) = P(A >= t) + ∫ P(B >= t - x) dF(x) over x < t, for lognormal times of means a and b.
 
-    The integral is a quadrature over the standard normal deviate z of A, below its value ``end`` at A = t.
+    ``s`` and ``wide`` are the standard deviations of their logarithms. The integral is a quadrature over the standard normal deviate z of A, below its value ``end`` at A = t.
     """
     end = min(max((math.log(t / a) + s * s / 2) / s, -CUTOFF), CUTOFF)
     late = math.erfc(end / math.sqrt(2)) / 2

@@ -30,7 +30,7 @@ PARAGRAPH_STYLE = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING_LOCK = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
-LEAST_ESTIMATED_S = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
+ESTIMATE_AFTER_S = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
@@ -162,7 +162,7 @@ class ProgressBar(widgets.FloatProgress):
         self.value = self.share = share
         left = passed * (1 / share - 1) if share else 0.0
         told = f"{left / 60:.0f} min" if left > 90 else f"{5 * np.ceil(left / 5):.0f} s"
-        self.description = f"{self.label}, about {told} left" if passed > LEAST_ESTIMATED_S and left else self.label
+        self.description = f"{self.label}, about {told} left" if passed > ESTIMATE_AFTER_S and left else self.label
 
     def __enter__(self) -> None:
         self.since, self.share, self.value, self.description = monotonic(), 0.0, 0.0, self.label

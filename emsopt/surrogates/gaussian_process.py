@@ -210,8 +210,8 @@ def _negative_log_likelihood(
 ) -> tuple[float, FloatArray]:
     """Return the negative log marginal likelihood and its gradient by ``theta``; 1e25 and 0 if K + ν I is singular."""
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
-    if hasattr(kernel, "with_gradient"):  # no array of shape (n, n, number of hyperparameters)
-        K, contract = kernel.with_gradient(X)
+    if hasattr(kernel, "matrix_and_gradient"):  # no array of shape (n, n, number of hyperparameters)
+        K, contract = kernel.matrix_and_gradient(X)
     else:
         K, gradient = kernel(X, eval_gradient=True)
         contract = lambda S: np.tensordot(S, gradient, 2)

@@ -89,7 +89,7 @@ class DeploymentKernel(Kernel):
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
+    def matrix_and_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, N), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         rows = _check_counts(X)
         location, configuration, swaps = self._terms(rows, rows)
@@ -199,7 +199,7 @@ class GradientMixin:
         """Return the kernel and the factor G, each (m, n), between points, (m, d), and X, (n, d)."""
         raise NotImplementedError
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
+    def matrix_and_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
@@ -256,7 +256,7 @@ class Additive(SquaredExponential):
         """Return the kernel between X, (n, d), and Y, (m, d), or else X again: shape (n, m), without a gradient."""
         return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
 
-    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
+    def matrix_and_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
         parts, apart = self._parts(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)

@@ -12,7 +12,7 @@ from emsopt.optimizers.boxes.boke_auto import (
     fit_quadratic,
     interpolate_peak,
     negative_density,
-    select_sum,
+    select_additive,
     upper_bound,
 )
 from emsopt.optimizers.boxes.gp_ucb import refit
@@ -237,10 +237,10 @@ def test_the_sum_is_used_where_it_predicts_better(shape):
     total = np.cos(9 * X + np.arange(5)).sum(axis=1)
     y = {"sum": total, "exponential of a sum": np.exp(2 * total), "product": np.cos(2 * X.sum(axis=1))}[shape]
     process = refit(X, standardize_values(clip_at_median(X, y)), noisy=False, spread=0.7, last=None)
-    chosen = select_sum(X, y, process)
+    chosen = select_additive(X, y, process)
     assert (chosen is None) == (shape == "product")
     assert chosen is None or chosen[0] == (shape != "sum")
-    assert select_sum(X[:, :1], y, process) is None  # of one input there is no sum
+    assert select_additive(X[:, :1], y, process) is None  # of one input there is no sum
 
 
 def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):

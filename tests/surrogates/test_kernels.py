@@ -51,7 +51,7 @@ def test_gradient_matches_finite_differences(weights, options):
     numeric = approx_fprime(kernel.theta, lambda theta: kernel.clone_with_theta(theta)(X).ravel(), 1e-7)
     np.testing.assert_allclose(gradient.reshape(49, -1), numeric, atol=2e-6)
     S = np.random.default_rng(5).normal(size=(7, 7))
-    S, (same, contract) = S + S.T, kernel.with_gradient(X)
+    S, (same, contract) = S + S.T, kernel.matrix_and_gradient(X)
     np.testing.assert_allclose(same, K, rtol=1e-14)
     np.testing.assert_allclose(contract(S), np.tensordot(S, gradient, 2), rtol=1e-10, atol=1e-12)
 

@@ -105,11 +105,11 @@ def maximize_admitted(
     *,
     near: FloatArray,
 ) -> FloatArray:
-    """Return the point of the unit cube, (m,), where a function is largest among the encoded points of a box.
+    """Search the admitted points of a box for the largest value of a function; return the best on the unit cube, (m,).
 
-    ``admits`` decides which points of the box count. The search starts from ``x``, where the function is largest on
-    the whole cube, from the points ``near`` and random ones; it then moves the best one at random by ever smaller
-    steps, and finally climbs without changing whole numbers and choices.
+    ``admits`` decides which points of the box, (d,), count; ``x`` is returned if none is found. The search starts from
+    ``x``, where the function is largest on the whole cube, from the points ``near`` and random ones; it then moves the
+    best one at random by ever smaller steps, and finally climbs without changing whole numbers and choices.
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:

@@ -182,13 +182,13 @@ class BOKEAuto(BoxOptimizer):
             X, y = self.points, standardize_values(clip_at_median(self.points, self.gains))
             if np.ptp(y) > 0:
                 self._fitted = refit(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
-                self._sum = select_sum(X, self.gains, self._fitted)
+                self._additive = select_additive(X, self.gains, self._fitted)
 
     def _yield_points(self) -> Iterator[FloatArray]:
         self._refit()
         process = self.process()
-        if self._sum and self.rng.random() < SUM_SHARE:
-            scored, lengthscale, ratio = self._sum
+        if self._additive and self.rng.random() < SUM_SHARE:
+            scored, lengthscale, ratio = self._additive
             y = normal_scores(self.points, self.gains) if scored else standardize_values(self.gains)
             additive = condition_additive(self.points, y, [lengthscale], [ratio])[0]
             along = additive.maximize(self.rng.choice(CONFIDENCES), self.rng)
@@ -229,7 +229,7 @@ class BOKEAuto(BoxOptimizer):
         return bool((np.linalg.norm(self.pending_points - x, axis=1) <= CROWDING_DISTANCE).any())
 
 
-def select_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
+def select_additive(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
     """Return whether scores are modelled, lengthscale and noise ratio of the best additive process, or None.
 
     The best has the least leave-one-out errors, of normal scores clipped at the box's median. None is returned unless

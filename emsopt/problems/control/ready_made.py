@@ -115,7 +115,7 @@ AIRFOIL_WORST = -2.862809487
 def airfoil() -> Problem:
     """Return the problem of maximising an airfoil's standardised noise level: 5 inputs, maximum 2.06996."""
     variables = ("frequency", "angle", "chord", "velocity", "thickness")
-    return Problem("airfoil", _noise_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
+    return Problem("airfoil", _sound_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
 
 
 def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
@@ -146,7 +146,7 @@ def _airfoil_process() -> tuple[FloatArray, FloatArray]:
     return X, AIRFOIL_OUTPUTSCALE * cho_solve(cho_factor(K, lower=True), y - AIRFOIL_MEAN)
 
 
-def _noise_level(points: FloatArray) -> FloatArray:
+def _sound_level(points: FloatArray) -> FloatArray:
     X, coefficients = _airfoil_process()
     return AIRFOIL_MEAN + evaluate_in_chunks(lambda x: _matern(x, X) @ coefficients, points / AIRFOIL_LENGTHSCALES, 64)
 

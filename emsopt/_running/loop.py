@@ -143,7 +143,7 @@ def loop(
     total: int | None = None,
     unit: str | None = None,
 ) -> Iterator[Steps]:
-    """Open the checkpoint and the progress bar of a run; Ctrl-C ends the run and keeps the finished steps, if any.
+    """Open the checkpoint and progress bar of a run and yield its `Steps`; Ctrl-C ends it and keeps finished steps.
 
     ``describe`` returns the description of the run that a checkpoint must match. ``message`` is the reason for the end
     of a run that reaches its last step; by default, ``steps`` are not limited. ``total`` and ``unit`` are number and

@@ -105,7 +105,7 @@ def _have_dummy_date(times: Times, calls: Times) -> bool:
     """Return whether all stamps lie on one or two days far from all calls, as programs write times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     few = 0 < len(days) <= 2 and len(known) > 0
-    return few and bool(((days < known.min() - NEAR_DAYS) | (days > known.max() + NEAR)).all())
+    return few and bool(((days < known.min() - NEAR_DAYS) | (days > known.max() + NEAR_DAYS)).all())
 
 
 def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:

@@ -142,7 +142,7 @@ def _lognormal(
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
     """Return the density (per min) of recorded ``minutes``, (K,), of durations that are in truth gamma distributed.
 
-    ``mean`` (min) and ``cv`` are those of the true durations, ``start`` and ``end`` the resolutions (min) of the stamps.
+    ``mean`` (min) and ``cv`` are of the true durations, ``start`` and ``end`` the resolutions (min) of the stamps.
     """
     shape, total = cv**-2, np.zeros_like(minutes)
     for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):

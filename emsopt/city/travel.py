@@ -126,7 +126,8 @@ def _late_probabilities(
 def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
     """Return P(A + B >= t) = P(A >= t) + ∫ P(B >= t - x) dF(x) over x < t, for lognormal times of means a and b.
 
-    ``s`` and ``wide`` are the standard deviations of their logarithms. The integral is a quadrature over the standard normal deviate z of A, below its value ``end`` at A = t.
+    ``s`` and ``wide`` are the standard deviations of their logarithms. The integral is a quadrature over the standard
+    normal deviate z of A, below its value ``end`` at A = t.
     """
     end = min(max((math.log(t / a) + s * s / 2) / s, -CUTOFF), CUTOFF)
     late = math.erfc(end / math.sqrt(2)) / 2

@@ -38,7 +38,7 @@ ABOUT_FILE, BY_HOUR_FILE, CITY_FOLDER = "project.json", "by_hour.csv", "city/"
 MEMBERS = (ABOUT_FILE, BY_HOUR_FILE, *(CITY_FOLDER + name for name in tables.FILES))
 MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
-ABOUT_KEYS = {
+ENTRIES = {
     "emsopt_project": int,
     "version": str,
     "settings": dict,
@@ -187,7 +187,7 @@ def _unpack(content: bytes, name: str) -> dict[str, bytes]:
 
 def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the entries of project.json; raise unless they are complete and of the right types."""
-    for key, kind in ABOUT_KEYS.items():
+    for key, kind in ENTRIES.items():
         if not isinstance(about.get(key), kind):
             raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")
     if about["emsopt_project"] != FORMAT_VERSION:

@@ -148,8 +148,8 @@ IN_PAPER = {
             "GP-pM without the p-median as prior mean",
             "Section 5.1, mean",
             "optimizers/deployments/gp_pm.py",
-            "return self._median_values(counts)",
-            "return 0 * self._median_values(counts)",
+            "return self._p_median_values(counts)",
+            "return 0 * self._p_median_values(counts)",
         ),
     ],
     NAVIGATION: [

@@ -115,7 +115,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
         places = table[["lon", "lat"]].to_numpy(dtype=float)
         found = [*_check_places(log, places, reach_km, "every station and will be left out.")]
         found += _check_sites(log, places, table.get("name"), reach_km)
-    found += _check_no_calls(log, None if stations is None else places)
+    found += _check_non_calls(log, None if stations is None else places)
     for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
@@ -198,7 +198,7 @@ def non_call_masks(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, 
     return kind, never & ~kind
 
 
-def _check_no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
+def _check_non_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
     """Find rows that may be no calls, as `non_call_masks`."""
     kind, never = non_call_masks(log, places)
     said, chosen = list[str](), list[str | Argument]()

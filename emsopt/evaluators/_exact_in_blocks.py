@@ -136,9 +136,11 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
-    """Fill ``T`` with the rates of calls in entries ``first`` to ``last - 1``, by set of full stations in the block.
+    """Fill ``T`` with the rate (1/min) of the calls that go to one station, by set of full stations in the block.
 
-    ``place`` is the part of ``T`` for each set of the stations after the first five.
+    Entries ``first`` to ``last - 1`` of ``calls`` are the station's; each counts in every set that contains its own.
+    ``full`` has the full stations outside the block as bits, ``place`` the part of ``T`` for each set of those after
+    the first five.
     """
     _, high, low, rates = calls
     T[:] = 0.0
@@ -175,7 +177,11 @@ def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: 
 def _fill_entry_rates(
     low_rates: FloatArray, freed: FloatArray, full: int, calls: _Calls, T: FloatArray, half: FloatArray
 ) -> None:
-    """Fill ``low_rates``, (10, 1024): by station, the rates at which states of a block are entered from the block."""
+    """Fill ``low_rates``, (10, 1024), 1/min: entry (g, b) is the rate to state b from that which differs in station g.
+
+    Where b has no unit of g busy, it is the service rate: ``freed``, (5, 1024), for the first five stations; for the
+    others it stands there already.
+    """
     first = calls[0]
     for g in range(FIRST_STATIONS):
         _fill_call_rates(T, first[g], first[g + 1], full, _ALL_SETS, calls)

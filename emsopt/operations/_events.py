@@ -122,7 +122,7 @@ def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def _end_counting(fleet: Any, now: float) -> None:
-    """Add to each busy unit the minutes worked on its present call, at the end of the simulation."""
+    """At the end, add to each busy unit the minutes worked on its present call and, if it is off duty, its overtime."""
     for u in range(len(fleet)):
         if fleet[u].busy:
             fleet[u].worked += now - fleet[u].since

@@ -159,7 +159,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
         near = (x - unit[gives][:, None] + unit[takes])[allowed]
         assert {tuple(space.deployment(row)) for row in near} == set(map(tuple, space.neighbours(sites)))
         np.testing.assert_allclose(
-            optimizer._median_values_of_swaps(x, *swaps)[allowed], optimizer._prior(near), rtol=1e-12
+            optimizer._p_median_values_of_swaps(x, *swaps)[allowed], optimizer._prior(near), rtol=1e-12
         )
         sums = process.kernel.swap_sums(x, *swaps, process.X)(weights)[allowed]
         np.testing.assert_allclose(sums, process.kernel(near, process.X) @ weights, rtol=1e-9, atol=1e-9)

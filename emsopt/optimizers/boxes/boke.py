@@ -267,7 +267,7 @@ class KRUCB(BOKE):
         """Return the point, (d,), of lowest density in the ball around ``centre`` where the kernel exceeds τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))  # where the Gaussian kernel falls to τ
 
-        def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def projected_density(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             apart = x - centre
             # a point outside the ball has the value of its projection onto it
             far = np.maximum(np.linalg.norm(apart, axis=1) / radius, 1.0)[:, None]
@@ -277,5 +277,5 @@ class KRUCB(BOKE):
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)
 
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
-        x, _ = maximize_on_box(within, draw_starts(box, STARTS, self.rng), box)
+        x, _ = maximize_on_box(projected_density, draw_starts(box, STARTS, self.rng), box)
         return centre + (x - centre) / max(np.linalg.norm(x - centre) / radius, 1.0)

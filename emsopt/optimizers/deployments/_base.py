@@ -34,20 +34,20 @@ class Optimizer(AskTell[IntArray]):
         from ...surrogates.kernels import DeploymentKernel
 
         counts = self.space.group_counts(self.told)
-        prior = self._median_values(counts)
+        prior = self._p_median_values(counts)
         kernels = [DeploymentKernel(gamma=gamma, gamma_bounds=(1.0, 5.0)) for gamma in (1.5, 2.0, 3.0)]
         # the process models what the p-median objective leaves unexplained
         return prior + posterior_means(kernels, counts, np.array(self.values) - prior)
 
-    def _median_values(self, counts: IntArray) -> FloatArray:
+    def _p_median_values(self, counts: IntArray) -> FloatArray:
         """Return the p-median objective, (K,), of deployments given as units in each twin group of sites, (K, G)."""
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
-    def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
+    def _p_median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
         """Return the p-median objective, (g, t), after a unit moves from a twin group, (g,), to another, (t,)."""
         members = np.repeat(np.arange(len(counts)), counts)
         change = swap_changes(self._nearest_groups, members, len(counts))
-        return self._median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]
+        return self._p_median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]
 
     @cached_property
     def _nearest_groups(self) -> Lists:

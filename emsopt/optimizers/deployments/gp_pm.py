@@ -295,7 +295,7 @@ class GPpM(Optimizer):
             sums = process.kernel.swap_sums(x, gives, takes, process.X)
             across = process.kernel(x[None], process.X)[0]
             weights = process.solve(across)
-            mean = self._median_values_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
+            mean = self._p_median_values_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
             # the variance explained at x' is a convex function of k(x', X), and above its tangent at x
             explained = 2 * sums(weights) - across @ weights
             variance = process.amplitude * np.maximum(process.kernel.diag(x[None]) - explained, 0)
@@ -306,7 +306,7 @@ class GPpM(Optimizer):
 
     def _prior(self, counts: IntArray) -> FloatArray:
         """Return the prior mean, but for a constant, of deployments as units in each twin group, (K, G): shape (K,)."""
-        return self._median_values(counts)
+        return self._p_median_values(counts)
 
 
 class GPzero(GPpM):
@@ -323,7 +323,7 @@ class GPzero(GPpM):
     def _prior(self, counts: IntArray) -> FloatArray:
         return np.zeros(len(counts))
 
-    def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
+    def _p_median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
         return np.zeros((len(gives), len(takes)))
 
 

@@ -10,6 +10,7 @@ for evaluator in ("approximate", "exact", "simulation"):
     emsopt.evaluators.evaluate(city, [0, 1], evaluator).mean_response
 emsopt.Objective(city, 1, metric=("late", 8.0))([1])
 emsopt.evaluators.evaluate_all(city, 1)
+emsopt.operations.simulate(emsopt.operations.System(city), [0, 1], calls=100).mean_response
 """
 
 

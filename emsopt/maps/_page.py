@@ -72,7 +72,7 @@ class Page:
         return f'<iframe srcdoc="{page}" title="Map: {escape(self.scene["title"])}" style="{style}"></iframe>'
 
     def save(self, path: PathLike) -> Path:
-        """Write the page to ``path`` and return the path; if that fails, an existing file is left unchanged."""
+        """Write the page to ``path`` and return it; raise if that fails, and leave an existing file unchanged."""
         return atomic.write_file(path, self.html)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.special import stdtrit
 
 from ..errors import InputError, _validate
 from ..errors._types import Rng, Sites
 from .policy import Policy
 from .simulation import Operations, simulate
 from .system import System
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEASURES = ("mean_response", "late", "loss")
 
@@ -38,6 +39,8 @@ class PairedComparison:
 
         Measures are ``"mean_response"`` (min), ``"late"`` and ``"loss"`` (shares of calls).
         """
+        from scipy.special import stdtrit
+
         estimate, shifts = 0.0, np.zeros(len(self.a.calls))
         for sign, one in ((1, self.b), (-1, self.a)):
             above, below = one._batches(measure)
@@ -53,6 +56,8 @@ class PairedComparison:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure: its value in a and in b, their difference, and its 95 % interval."""
+        import pandas as pd
+
         rows = {}
         for measure in MEASURES:
             value, low, high = self.difference(measure)

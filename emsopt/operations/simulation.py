@@ -7,9 +7,9 @@ transports the patient.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ..city.deployment_space import check_sites
 from ..city.travel import log_spread
@@ -22,6 +22,9 @@ from ._events import MOST_UNITS
 from ._fleet import PolicyArrays
 from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS_A_WEEK, System
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 
@@ -128,6 +131,8 @@ class Operations:
         ``low`` and ``high`` are the 95 % interval of the mean response; ``late`` and ``waited`` are shares of the
         answered calls, and ``lost`` is one of all calls.
         """
+        import pandas as pd
+
         rows = {}
         names = [priority.name for priority in self.system.priorities]
         for name, k in [*zip(names, range(len(names)), strict=True), ("all calls", None)]:
@@ -247,9 +252,13 @@ def simulate(
         by_atom = response / answered, late / answered
         utilizations = fleet["worked"] / (np.diff(each)[:, 0] + fleet["overtime"])
     hours = (end - begin) / 60
-    names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
-    drives = pd.DataFrame(tally.trace, columns=names).dropna().astype(dict.fromkeys(names[:4], int))
-    traced = drives.sort_values("leave", kind="stable", ignore_index=True) if trace else None
+    traced = None
+    if trace:  # a search simulates often: most runs need no table
+        import pandas as pd
+
+        names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
+        drives = pd.DataFrame(tally.trace, columns=names).dropna().astype(dict.fromkeys(names[:4], int))
+        traced = drives.sort_values("leave", kind="stable", ignore_index=True)
     return Operations(
         system, sites, policy, counts[..., 0], counts[..., 1], counts[..., 3], counts[..., 4], counts[..., 2],
         tally.histogram, *by_atom, utilizations, tally.moves[0] / hours, tally.moves[1] / hours, hours, traced,

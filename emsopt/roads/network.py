@@ -214,7 +214,7 @@ class RoadNetwork(LineGraph):
         """Write the network to one file of compressed JSON, such as ``town.json.gz``.
 
         Lengths and coordinates are rounded to about a centimetre, speed limits to 0.0001 m/s and inclines to
-        0.00001 rad. Equal networks give identical bytes. If the file cannot be written, an existing one is unchanged.
+        0.00001 rad. Equal networks give identical bytes. Raise if the file cannot be written; an existing one stays.
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         content["lengths"] = np.maximum(self.lengths.round(2), 0.01)  # `load` refuses 0
@@ -279,7 +279,7 @@ class RoadNetwork(LineGraph):
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:
         """Return the minutes to drive each edge, shape (E,), by default at the speed limits.
 
-        ``speeds`` (m/s) is a number, an array of shape (E,), or a dict by class of road; other classes keep their
+        ``speeds`` (m/s, above 0) is a number, an array of shape (E,), or a dict by class of road; other classes keep their
         speed limits.
         """
         if speeds is None:

@@ -182,6 +182,10 @@ def test_a_cone_on_a_plain_is_found():
     assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5
 
 
+def test_a_constant_function_is_searched_without_a_fit():
+    assert eo.maximize(lambda x: 1.0, bounds=[(0, 1)] * 2, budget=12, method="boke-auto", rng=0).fun == 1
+
+
 # -- the sum over inputs
 
 

@@ -160,7 +160,7 @@ class BOKEAuto(BoxOptimizer):
     confidence = 2.0  # κ: the bonus is at most this many prior standard deviations of the process
     _fitted: GaussianProcess | None = None
     # kept between fits, which take O(t³): whether scores are modelled, lengthscale, noise ratio
-    _sum: tuple[bool, float, float] | None = None
+    _additive: tuple[bool, float, float] | None = None
 
     def process(self) -> GaussianProcess:
         """Return the process of clipped gains with the kernel of the last fit, given predictions at pending points."""

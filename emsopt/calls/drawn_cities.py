@@ -199,7 +199,8 @@ class PairEffects:
     sites_km: FloatArray  # (N, N)
     atoms_km: FloatArray  # (M, M)
     scales: FloatArray  # (H, 4)
-    _factors: dict[tuple[int, float], FloatArray] = field(default_factory=dict, init=False)  # see `_cholesky_of_drives`
+    # results of `_cholesky_of_drives`
+    _factors: dict[tuple[int, float], FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(

@@ -418,7 +418,7 @@ def city_of_model(model: Model, **about: Any) -> OpenedCity:
     given = {key: getattr(settings, key) for key in ("hours", "weekdays")}
     about |= {key: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for key, v in given.items()}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
-    if (settings.hours, settings.weekdays) != (None, None):
+    if any(value is not None for value in given.values()):
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
     about["calibrated"] = model.fit is not None
     about = {key: value for key, value in about.items() if value is not None}

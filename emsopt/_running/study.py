@@ -254,9 +254,10 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
-    if isinstance(backend, str) and backend == "serial":  # an array compares entry by entry
+    name = backend if isinstance(backend, str) else ""  # an array would be compared entry by entry
+    if name == "serial":
         return _map_serially
-    if isinstance(backend, str) and backend == "processes":  # more threads in each would compete for cores
+    if name == "processes":  # more threads in each would compete for cores
         return partial(map_unordered, backend="loky", n_jobs=workers or -1, inner_max_num_threads=1)
     dask = sys.modules.get("distributed")  # a client can exist only if `distributed` is loaded, which takes long
     if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask

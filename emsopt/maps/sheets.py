@@ -34,8 +34,7 @@ def live_sheet(
     """Make a page in which units, demand and threshold can be changed, and which computes the results itself.
 
     The page is one file that works offline, on phones too. It shows the changed deployment beside the first one, finds
-    the best relocation of one unit, and keeps its state in its address. Results are those of
-    `emsopt.evaluators.approximate_hypercube`.
+    the best relocation of one unit, and keeps its state in its address. Results are of `approximate_hypercube`.
 
     Parameters
     ----------

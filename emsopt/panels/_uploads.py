@@ -415,10 +415,10 @@ def city_of_model(model: Model, **about: Any) -> OpenedCity:
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
     about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}
-    given = {key: getattr(settings, key) for key in ("hours", "weekdays")}
+    given = {key: v for key in ("hours", "weekdays") if (v := getattr(settings, key)) is not None}
     about |= {key: ", ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for key, v in given.items()}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
-    if any(value is not None for value in given.values()):
+    if given:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
     about["calibrated"] = model.fit is not None
     about = {key: value for key, value in about.items() if value is not None}

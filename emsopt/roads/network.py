@@ -279,8 +279,7 @@ class RoadNetwork(LineGraph):
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:
         """Return the minutes to drive each edge, shape (E,), by default at the speed limits.
 
-        ``speeds`` (m/s, above 0) is a number, an array of shape (E,), or a dict by class of road; other classes keep their
-        speed limits.
+        ``speeds`` (m/s, above 0) is a number, an array, (E,), or a dict by class of road; others keep the limits.
         """
         if speeds is None:
             speeds = self.speed_limits

@@ -69,10 +69,11 @@ class DistrictGP(Regression):
     def __init__(self, prior: Prior) -> None:
         prior = _validate.instance(prior, "prior", LazyPrior, "emsopt.bandits.LazyPrior: `navigation_prior(lazy=True)`")
         super().__init__(prior)
+        self.size, self.features = DISTRICT_ARMS, FEATURES  # public, so that checkpoints of runs name them
         hours = self.n_arms // prior.graph.n_edges  # all hours of an edge are in one district
-        self._district = np.tile(partition_graph(prior.graph.matrix, max(DISTRICT_ARMS // hours, 1)), hours)
+        self._district = np.tile(partition_graph(prior.graph.matrix, max(self.size // hours, 1)), hours)
         self._members = np.split(np.argsort(self._district, kind="stable"), np.bincount(self._district).cumsum()[:-1])
-        self._features = context_features(prior, FEATURES)
+        self._features = context_features(prior, self.features)
         self._offset = np.zeros(self.n_arms)
         explained = np.einsum("ij,ij->i", self._features, self._features)
         self._district_variance = np.maximum(prior.variance - explained, 0.0)  # diag C

@@ -199,8 +199,7 @@ class PairEffects:
     sites_km: FloatArray  # (N, N)
     atoms_km: FloatArray  # (M, M)
     scales: FloatArray  # (H, 4)
-    # results of `_cholesky_of_drives`
-    _factors: dict[tuple[int, float], FloatArray] = field(default_factory=dict, init=False, repr=False)
+    _factors: dict[tuple[int, float], FloatArray] = field(default_factory=dict, init=False, repr=False)  # cache
 
     @classmethod
     def of(

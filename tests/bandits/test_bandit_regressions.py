@@ -335,6 +335,7 @@ def test_a_run_with_a_lazy_prior_is_a_run_of_districts(net, pair):
     ends, further = ("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5")
     run = bandits.run(net, *ends, "gp-ts", horizon=8, rng=0, lazy=True)
     assert isinstance(run.regression, bandits.DistrictGP)
+    assert (run.regression.size, run.regression.features) == (512, 256), "stored checkpoints name them"
     again = bandits.run(net, *ends, "gp-ts", horizon=8, rng=0, prior=pickle.loads(pickle.dumps(pair[0])))
     assert again.history["path"].equals(run.history["path"])
     kept, options = run.regression.predict()[0].copy(), {"regression": run.regression, "expected": run.expected}

@@ -211,6 +211,7 @@ def test_bad_input_and_bad_results_are_refused():
         ([{"x": object()}], {}, "not a plain value"),
         ([{"x": float("nan")}], {}, "finite"),
         ([{"x": 1}], {"backend": "dask"}, "got 'dask'"),
+        ([{"x": 1}], {"backend": np.array(["serial", "dask"])}, "must be 'serial'"),
         ([{"x": 1}], {"workers": 2}, "requires backend='processes'"),
     ):
         refused(says, study.run, third, cases, **options)

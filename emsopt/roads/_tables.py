@@ -41,9 +41,7 @@ SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 FILES = ("nodes.csv", "arcs.csv")
 
 
-def read_tables(
-    nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None, *, two_way: bool
-) -> dict[str, Any]:
+def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> dict[str, Any]:
     """Return the keyword arguments of `RoadNetwork` from tables of nodes and arcs."""
     node, arc = map(Table.of, _frames(nodes, arcs), ("nodes", "arcs"))
     names = _names(node, NODES, "a column 'index' or 'id', the name of each node")
@@ -70,10 +68,6 @@ def read_tables(
         # `emsopt.roads.snapping` treats motorways as roads that cannot be left
         classes = np.where((access[tails] == 0) & (access[heads] == 0), "motorway", "unknown").tolist()
     ids = _names(arc, NODES, "") if arc.column(NODES) else [f"arc {k + 1}" for k in range(len(tails))]
-    if _validate.truth(two_way, "two_way"):
-        tails, heads = np.append(tails, heads), np.append(heads, tails)
-        lengths, speeds, classes = np.tile(lengths, 2), np.tile(speeds, 2), np.tile(classes, 2).tolist()
-        ids += [f"-{name}" for name in ids]
     return {
         "lengths": lengths,
         "speed_limits": speeds,

@@ -182,7 +182,7 @@ def test_learners_never_read_the_costs_but_the_one_that_must_know_them(method):
 def test_ucb_cvs_plays_the_cheapest_close_set():
     problem = random_problem(3)
     for epsilon, wanted in ((lambda t: 0.0, 3), (lambda t: 1e9, 0), (lambda t: 1e9 if t > 3 else 0.0, 0)):
-        learner, rng = informed(UCBCVS(problem, rng=0)), np.random.default_rng(1)
+        learner, rng = informed(UCBCVS(problem, budget=9, rng=0)), np.random.default_rng(1)
         learner.epsilon = epsilon
         for _ in range(4):
             i, x = learner.ask()
@@ -276,8 +276,8 @@ def test_bad_options_are_refused():
         ({"problem": eo.problems.hartmann6()}, r"must be an emsopt\.problems\.ControlProblem; got Problem"),
     ):
         refused(message, bocvs, **{"problem": random_problem(0), "budget": 5, "rng": 0, **options})
-    learner, play = UCBCVS(random_problem(0), rng=0), Play([0.5] * 3, 1.0, 0.1)
-    refused("`budget` must be finite", UnknownCost, learner.problem)
+    learner, play = UCBCVS(random_problem(0), budget=9, rng=0), Play([0.5] * 3, 1.0, 0.1)
+    refused("`budget`.*inf", UnknownCost, learner.problem, budget=np.inf)
     refused("`budget`.*-1", UnknownCost, learner.problem, budget=-1)
     refused("`alpha`.*5", UnknownCost, learner.problem, budget=5, alpha=5)
     refused("There is no recommendation yet", learner.recommend)

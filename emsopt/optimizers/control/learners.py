@@ -25,8 +25,8 @@ class ControlLearner:
     problem : ControlProblem
         A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
         `UCBCVS` reads the mean costs.
-    budget : float, optional
-        Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
+    budget : float
+        Maximum total cost, finite. The learner does not enforce it; the caller must, as `bocvs` does.
     alpha : float
         Tolerated loss, as a fraction of the difference between the best expected value and ``worst``. Used by
         `UnknownCost` only.
@@ -44,10 +44,9 @@ class ControlLearner:
 
     phase = "search"
 
-    def __init__(self, problem: ControlProblem, *, rng: Rng = None, budget: float = np.inf, alpha: float = 0.1) -> None:
+    def __init__(self, problem: ControlProblem, *, budget: float, alpha: float = 0.1, rng: Rng = None) -> None:
         check_alpha(alpha)
-        budget = budget if budget == np.inf else _validate.positive_number(budget, "budget")
-        self.problem, self.budget, self.alpha = problem, budget, alpha
+        self.problem, self.budget, self.alpha = problem, _validate.positive_number(budget, "budget"), alpha
         self.rng = _validate.generator(rng)
         self.model = ControlModel(problem, self.rng)
         m = len(problem.control_sets)
@@ -204,7 +203,7 @@ class UnknownCost(ControlLearner):
         Whether α is halved after every d plays of the second phase, as in the experiments; d is the number of
         variables of the problem.
     **options
-        As in `ControlLearner`; ``budget`` must be finite.
+        As in `ControlLearner`.
 
     Attributes
     ----------
@@ -221,8 +220,6 @@ class UnknownCost(ControlLearner):
     ) -> None:
         super().__init__(problem, **options)
         self.exploration, self.halving = _validate.finite_number(exploration, "exploration", 0, 1), halving
-        if not np.isfinite(self.budget):
-            raise InputError("`budget` must be finite, because the method spends a share of it on exploration.")
         self.first_alpha, self.phase = self.alpha, "explore"
         self.feasible: list[int] = []
         self.restarts = 0

@@ -199,6 +199,7 @@ def fit(
         return value, slope
 
     start = np.clip(np.append(kernel.theta, np.log(noise_ratio)), *bounds.T)
+    kernel = kernel.clone_with_theta(start[:-1])
     box = Bounds(*bounds.T)
     best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": steps}).x
     noise_ratio = float(np.exp(best[-1]))
@@ -208,8 +209,11 @@ def fit(
 def _negative_log_likelihood(
     theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray, amplitude: float | None = None
 ) -> tuple[float, FloatArray]:
-    """Return the negative log marginal likelihood and its gradient by ``theta``; 1e25 and 0 if K + ν I is singular."""
-    kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
+    """Return the negative log marginal likelihood and its gradient by ``theta``; 1e25 and 0 if K + ν I is singular.
+
+    The ``kernel`` is changed to have these hyperparameters: a copy per step would take longer than the matrix.
+    """
+    kernel.theta, noise_ratio, n = theta[:-1], np.exp(theta[-1]), len(residuals)
     if hasattr(kernel, "matrix_and_gradient"):  # no array of shape (n, n, number of hyperparameters)
         K, contract = kernel.matrix_and_gradient(X)
     else:

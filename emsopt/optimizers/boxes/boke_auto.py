@@ -273,7 +273,7 @@ def negative_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArra
 
 def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return mean m and density V at points x, (n, d), each (n,), and their slopes, (n, d), in O(t d) per point."""
-    lengthscales = np.ascontiguousarray(np.broadcast_to(process.kernel.length_scale, x.shape[1:]), dtype=float)
+    lengthscales = np.full(x.shape[1], process.kernel.length_scale, dtype=float)
     return _mean_and_density(
         np.ascontiguousarray(x), process.X, lengthscales, process.coefficients, process.noise_ratio
     )

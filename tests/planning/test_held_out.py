@@ -7,7 +7,8 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.calls import HeldOut, aggregate_calls, held_out_weeks
-from emsopt.planning import hourly_plan, judge_plan
+from emsopt.planning import Settings, hourly_plan, judge_plan
+from emsopt.planning.steps import plan_day
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
 TOWN = TOWN.replace(arrival_rates=TOWN.arrival_rates * 1.5 / TOWN.total_rate)
@@ -107,6 +108,9 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     fewer = [HeldOut(week.others[:, 1:], week.counts[:, 1:]) for week in weeks]
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, fewer)
     refused("`plan` must be", judge_plan, {}, weeks)
+    hours = np.array([objective.city.arrival_rates for objective in plan.objectives])
+    other = plan_day(TOWN, eo.DeploymentSpace(TOWN, 2), 1, hours, Settings(), model=object(), load=0.9)
+    assert (other.moves.any(), other.held_out) == (True, None), "another load is not that of the log"
 
 
 def test_where_calls_wander_the_moves_are_worth_making():

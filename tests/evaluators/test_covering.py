@@ -8,7 +8,7 @@ from drawn import plane_city, tied_city
 from refusals import refused
 
 import emsopt as eo
-from emsopt.evaluators import double_standard, malp, mclp, mclp_of_points, mexclp, p_center, set_cover
+from emsopt.evaluators import _cover_search, double_standard, malp, mclp, mclp_of_points, mexclp, p_center, set_cover
 from emsopt.evaluators.metrics import metric_costs
 
 
@@ -96,6 +96,12 @@ def test_stopped_early_it_says_how_much_more_is_possible(busy):
     stopped, found = set_cover(city, 8.0, time_limit=1e-9), set_cover(city, 8.0)
     assert found.proven
     assert stopped.units - stopped.gap <= found.units <= stopped.units
+
+
+def test_the_bound_of_a_program_that_is_stopped_is_used(monkeypatch):
+    solve, city = _cover_search.integer_program, plane_city(100, 400, 0)
+    monkeypatch.setattr(_cover_search, "integer_program", lambda *given: (*solve(*given)[:2], False))
+    assert mclp(city, 20, 2.5).gap == pytest.approx(0, abs=1e-9)
 
 
 def test_set_cover_by_brute_force():

@@ -167,7 +167,7 @@ STATIONS = {
     "San José": ("name,latitude,longitude,address\nA,44.9,-93.1,Main\nB,44.8,-93.2,Main\n", "A"),
     "without names": ("latitude, longitude, address\n44.9,-93.1,Main\n44.8,-93.2,Main\n", None),
     "lokigi": ("Facility_Name,Latitude,Longitude,Existing\nA,44.9,-93.1,Yes\nB,44.8,-93.2,No\n,,,\n", "A"),
-    "numbers": ("STATION_NO;LONG;LAT;turnout_min\n7;-93,1;44,9;1,5\n8;-93,2;44,8;2,0\n", "7"),
+    "numbers": ("STATION_NO;LONG;LAT;turnout_min\n7;-93,1;44,9;1,5\n8;-93,2;44,8;2\n", "7"),
     "Socrata": ('Station Name,Location\nA,"(44.9, -93.1)"\nB,"(44.8, -93.2)"\n', "A"),
     "tabs": ("site\tlng\tlat\nA\t-93.1\t44.9\nB\t-93.2\t44.8\n", "A"),
 }

@@ -1,6 +1,7 @@
 """`minimize`: what a run counts, why it stops, how it resumes from a checkpoint, and what it refuses."""
 
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -222,9 +223,9 @@ def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
 
 
 def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
-    options = {"budget": 30, "checkpoint": tmp_path / "run.jsonl"}
-    full = eo.minimize(objective, Genetic(objective, rng=0), **options)
-    assert same(eo.minimize(objective, Genetic(objective, rng=0), **options), full)
-    for other in (Genetic(objective, rng=1), eo.optimizers.SparBL(objective, sweeps=5, rng=0)):
+    options, sparbl = {"budget": 25, "checkpoint": tmp_path / "run.jsonl"}, partial(eo.optimizers.SparBL, objective)
+    full = eo.minimize(objective, sparbl(sweeps=5, rng=0), **options)
+    assert same(eo.minimize(objective, sparbl(sweeps=5, rng=0), **options), full)
+    for other in (sparbl(sweeps=5, rng=1), sparbl(sweeps=6, rng=0), Genetic(objective, rng=0)):
         message = r"its (rng|method|settings) is .* Resume with the same problem, method, options"
         refused(message, eo.minimize, objective, other, **options)

@@ -18,6 +18,9 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     features, x = optimizer.features(rows), optimizer.space.group_counts(rows)
     coef = np.random.default_rng(2).standard_normal(features.shape[1])
     A, b = optimizer._quadratic(coef)
+    assert features.shape[1] == (
+        13 + 13 * 12 // 2 + 13 if options else 14 + 14 * 13 // 2 + 3
+    )  # 13 and 14 places not fixed
     assert [n @ A @ n - np.diag(A) @ n + b @ n for n in x] == pytest.approx(features @ coef)
     assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
 

@@ -180,6 +180,7 @@ def test_stations(form):
     assert frame[["lon", "lat"]].to_numpy().tolist() == [[-93.1, 44.9], [-93.2, 44.8]]
     assert ("name" in frame) == (name is not None)
     assert name is None or frame["name"][0] == name
+    assert "turnout_min" not in frame or [*map(float, frame["turnout_min"])] == [1.5, 2]
 
 
 def test_other_tables_are_refused_with_what_takes_them():

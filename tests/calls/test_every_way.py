@@ -1,7 +1,4 @@
-"""One table of known calls, written in every way that `read_calls` claims to read, is read back and compared.
-
-Independently: what was written is known from how it was made.
-"""
+"""Calls that are known, written in every way that `read_calls` claims to read, are what is read back."""
 
 import numpy as np
 import pandas as pd
@@ -78,15 +75,8 @@ def test_times_of_day_belong_to_the_call(form, frame):
 LAYOUTS = {
     "local": [
         *("%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d-%b-%Y %H:%M:%S"),
-        *(
-            "%Y %b %d %I:%M:%S %p",
-            "%B %d, %Y %H:%M:%S",
-            "%Y%m%d%H%M%S",
-            "%Y-%m-%d %I:%M:%S%p",
-            "%a %d %b %Y, %H:%M:%S",
-            "%d%b%Y:%H:%M:%S",
-        ),
-        *("%b %d %Y %I:%M:%S %p", "%a %b %d %H:%M:%S %Y"),
+        *("%Y %b %d %I:%M:%S %p", "%B %d, %Y %H:%M:%S", "%Y%m%d%H%M%S", "%Y-%m-%d %I:%M:%S%p"),
+        *("%a %d %b %Y, %H:%M:%S", "%d%b%Y:%H:%M:%S", "%b %d %Y %I:%M:%S %p", "%a %b %d %H:%M:%S %Y"),
     ],
     "UTC": ["%Y-%m-%d %H:%M:%S UTC"],
     "as written": [
@@ -272,11 +262,10 @@ def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
         rows[role] += pd.to_timedelta(rows["unit"].str[1:].astype(int) * 30, unit="s")
     kind = data.draw(st.sampled_from(["units", "statuses", "patients"]))
     if kind == "statuses":
-        words = {"time": "Call Created"} | dict(
-            zip(STAMPS, ["Dispatched", "En Route", "On Scene", "Clear"], strict=True)
-        )
+        said = ["Call Created", "Dispatched", "En Route", "On Scene", "Clear"]
         same_for_all = rows[["incident", "unit", "lon", "lat"]]
-        rows = pd.concat([same_for_all.assign(status=word, timestamp=rows[role]) for role, word in words.items()])
+        stamps = zip(["time", *STAMPS], said, strict=True)
+        rows = pd.concat([same_for_all.assign(status=word, timestamp=rows[role]) for role, word in stamps])
     elif kind == "patients":
         rows = pd.concat([rows.assign(patient_id=k) for k in range(data.draw(st.integers(2, 4)))])
     log = ec.read_calls(rows.sample(frac=1, random_state=1).rename(columns={"incident": "Incident Number"}))
@@ -319,15 +308,9 @@ def test_logs_of_months_are_one_log(frame, cut):
         refused("logs must be", ec.read_calls, wrong)
 
 
-ROWS = pd.DataFrame(
-    {
-        "time": pd.date_range("2025-03-14", periods=6, freq="h"),
-        "lon": -93.1,
-        "lat": 44.9,
-        "Priority": ["1", "2", "3", "1", "", "P1"],
-        "Inc Type": ["EMS", "TRANSFER", "EMS, fall", "it's", "a and b", "EMS"],
-    }
-)
+ROWS = pd.DataFrame({"time": pd.date_range("2025-03-14", periods=6, freq="h"), "lon": -93.1, "lat": 44.9})
+ROWS["Priority"] = ["1", "2", "3", "1", "", "P1"]
+ROWS["Inc Type"] = ["EMS", "TRANSFER", "EMS, fall", "it's", "a and b", "EMS"]
 CHOICES = {
     "Priority == 1": [0, 3],
     "Priority != 1": [1, 2, 4, 5],

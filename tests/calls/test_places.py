@@ -11,18 +11,17 @@ from uploads import file
 import emsopt as eo
 from emsopt.calls._points import parse_place
 
-CITIES = {  # one in each quarter of the globe, at both sides of the date line and at the equator
-    "Bremen": (8.80717, 53.07516),
-    "Montreal": (-73.56725, 45.50169),
-    "Anchorage": (-149.90028, 61.21806),
-    "Quito": (-78.46784, -0.18065),
-    "Buenos Aires": (-58.37723, -34.61315),
-    "Nairobi": (36.81667, -1.28333),
-    "Suva": (178.44190, -18.14161),
-    "Nukualofa": (-175.20180, -21.13938),
+# One in each quarter of the globe, at both sides of the date line and at the equator, with a projected system made for it.
+CITIES = {
+    "Bremen": (8.80717, 53.07516, 25832),
+    "Montreal": (-73.56725, 45.50169, "NAD83 / MTM zone 8"),
+    "Anchorage": (-149.90028, 61.21806, "EPSG:3338"),
+    "Quito": (-78.46784, -0.18065, "EPSG:32717"),
+    "Buenos Aires": (-58.37723, -34.61315, "EPSG:3857"),
+    "Nairobi": (36.81667, -1.28333, "+proj=utm +zone=37 +south +ellps=WGS84 +units=us-ft"),
+    "Suva": (178.44190, -18.14161, 3460),
+    "Nukualofa": (-175.20180, -21.13938, "EPSG:3857"),
 }
-
-
 FORMS = {
     "bare pair": lambda x, y: f"{y}, {x}",
     "pair without a space": lambda x, y: f"{y},{x}",
@@ -43,22 +42,12 @@ FORMS = {
     "names": lambda x, y: f"lat: {y}, lon: {x}",
     "names the other way round": lambda x, y: f"Longitude={x} Latitude={y}",
 }
-CRS = {  # projected systems, each of the city that it is made for
-    "Nukualofa": "EPSG:3857",
-    "Buenos Aires": "EPSG:3857",
-    "Bremen": 25832,
-    "Montreal": "NAD83 / MTM zone 8",
-    "Anchorage": "EPSG:3338",
-    "Quito": "EPSG:32717",
-    "Nairobi": "+proj=utm +zone=37 +south +ellps=WGS84 +units=us-ft",
-    "Suva": 3460,
-}
 
 
 def around(city, n=3):
     """A few places around the middle of a city, in digits that stand in texts."""
     steps = np.array([[0, 0], [0.01234, 0.00321], [-0.00517, 0.01111]])[:n]
-    return np.round(np.array(CITIES[city]) + steps, 5)
+    return np.round(np.array(CITIES[city][:2]) + steps, 5)
 
 
 def log(columns):
@@ -118,10 +107,10 @@ def projected(points, crs):
     return np.column_stack(pyproj.Transformer.from_crs(4326, crs, always_xy=True).transform(*points.T))
 
 
-@pytest.mark.parametrize("city", CRS)
+@pytest.mark.parametrize("city", CITIES)
 @pytest.mark.parametrize("names", [("X", "Y"), ("Easting", "Northing"), ("utm_x", "utm_y"), "pair", "WKT"])
 def test_projected_columns_are_read_with_crs_and_refused_without(names, city):
-    points, crs = around(city), CRS[city]
+    points, crs = around(city), CITIES[city][2]
     xy = projected(points, crs)
     if isinstance(names, str):
         form = "{}, {}" if names == "pair" else "POINT ({} {})"
@@ -176,7 +165,7 @@ def test_areas_may_have_a_reference_system_and_lack_names(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     from shapely.geometry import box
 
-    x, y = CITIES["Bremen"]
+    x, y, _ = CITIES["Bremen"]
     areas = [box(x - 0.1, y - 0.1, x, y + 0.1), box(x, y - 0.1, x + 0.1, y + 0.1)]
     layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=areas, crs=4326).to_crs(25832)
     for source, options in in_files(layer, tmp_path, "areas", "gpkg", "shp"):

@@ -224,10 +224,8 @@ def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, ems
 def test_hours_and_days():
     hours = {"7-10": [7, 8, 9], "22-2": [22, 23, 0, 1], "0-24": list(range(24))}
     days = {"Mon-Fri": [0, 1, 2, 3, 4], "sat, SUNDAY": [5, 6], "Fri-Mon": [0, 4, 5, 6]}
-    assert ({text: parse_hours(text, "h") for text in hours}, {t: parse_weekdays(t, "d") for t in days}) == (
-        hours,
-        days,
-    )
+    assert {text: parse_hours(text, "h") for text in hours} == hours
+    assert {text: parse_weekdays(text, "d") for text in days} == days
 
 
 def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, emsopt, monkeypatch):

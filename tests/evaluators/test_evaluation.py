@@ -15,14 +15,8 @@ import pytest
 import emsopt as eo
 from emsopt.evaluators import Evaluation, evaluate, exact_hypercube
 
-CITY = eo.City(
-    [2.0, 1.0],
-    [[3.0, 9.0], [8.0, 2.0]],
-    turnout_times=1.0,
-    service_times=20.0,
-    site_names=["<script>alert(1)</script>", "B & C"],
-    atom_names=["<b>north", "south"],
-)
+NAMES = {"site_names": ["<script>alert(1)</script>", "B & C"], "atom_names": ["<b>north", "south"]}
+CITY = eo.City([2.0, 1.0], [[3.0, 9.0], [8.0, 2.0]], turnout_times=1.0, service_times=20.0, **NAMES)
 RESPONSE = np.array([[4.0, 10.0], [9.0, 3.0]])
 IMMEDIATE = np.array([[17.0, 5.0], [7.0, 19.0]]) / 36  # with a queue: the chance that i is sent to j at once
 

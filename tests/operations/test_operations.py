@@ -1,10 +1,10 @@
 """Simulated operations against closed forms, Markov chains, the exact hypercube, and rules that can be read off drives."""
 
 from itertools import product
-from math import factorial
 
 import numpy as np
 import pytest
+from drawn import erlang_c
 from refusals import refused
 
 import emsopt as eo
@@ -45,8 +45,7 @@ def test_two_priorities_wait_as_in_a_queue_of_several_servers():
     city = eo.City([5.0], [[1.0]], turnout_times=0, service_times=service)
     system = System(city, priorities=[Priority("urgent", share), Priority("other", 1 - share)])
     found = simulate(system, [0] * c, calls=1_000_000, rng=1)
-    load, full = work / c, work**c / factorial(c)
-    waits = full / (full + (1 - load) * sum(work**k / factorial(k) for k in range(c)))  # Erlang C
+    load, waits = work / c, erlang_c(c, work)
     first = waits * service / c
     for k, wait in enumerate((first / (1 - share * load), first / ((1 - share * load) * (1 - load)))):
         low, high = found.interval("mean_response", k, level=0.999)

@@ -84,9 +84,8 @@ def test_more_units_are_better_and_ties_are_named():
     assert set(compare(Known(share=0.49), {"a": [0], "b": [1]}, draws=500, rng=0).tied) == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_messages_say_what_is_wrong():
+    for arguments, message in (
         ({"deployments": {"a": [0], "b": [7]}}, r"`deployments\['b'\]` must be whole site indices from 0 to 1; got 7"),
         ({"deployments": {"a": [0]}}, "two or more named deployments"),
         ({"deployments": [[0], [1]]}, "two or more named deployments"),
@@ -97,11 +96,8 @@ def test_more_units_are_better_and_ties_are_named():
         ({"capacity": "wait"}, "`capacity` must be one of"),
         ({"metric": "median"}, "`metric` must be"),
         ({"fit": 3}, "`fit` must be what emsopt.calls.calibrate returns; got 3"),
-    ],
-)
-def test_messages_say_what_is_wrong(arguments, message):
-    arguments = {"fit": Known(), "deployments": {"a": [0], "b": [1]}} | arguments
-    refused(message, compare, **arguments)
+    ):
+        refused(message, compare, **{"fit": Known(), "deployments": {"a": [0], "b": [1]}} | arguments)
 
 
 def test_a_drawn_city_whose_calls_outgrow_the_units_is_named():

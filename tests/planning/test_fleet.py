@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import factorial
 
 import numpy as np
 import pytest
+from drawn import erlang_b
 from refusals import refused
 from synthetic_log import synthetic_log
 
@@ -89,9 +89,8 @@ def test_a_calibrated_fit_gives_intervals():
     assert curve.draws[:, 1].mean() == pytest.approx(same.values[:, 1].mean(), rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("words", "city", "units", "options"),
-    [
+def test_bad_input_is_refused():
+    for words, city, units, options in (
         ("`units` must be fleet sizes", TOWN, None, {}),
         ("`units` must be fleet sizes", TOWN, [], {}),
         ("`units` must be a whole number", TOWN, [1], {"start": [0, 1]}),
@@ -100,20 +99,13 @@ def test_a_calibrated_fit_gives_intervals():
         ("hides differences", TOWN, [2], {"evaluator": "simulation"}),
         ("needs a fit", TOWN, [2], {"cell_km": 1}),
         ("`city` must be an emsopt.City", 3, [2], {}),
-    ],
-)
-def test_bad_input(words, city, units, options):
-    refused(words, fleet_curve, city, units, **options)
-
-
-def lost(load, units):
-    """B(p, a) as it is written."""
-    return load**units / factorial(units) / sum(load**k / factorial(k) for k in range(units + 1))
+    ):
+        refused(words, fleet_curve, city, units, **options)
 
 
 @pytest.mark.parametrize("load", [0.01, 0.5, 2.0, 8.0, 20.0])
 def test_one_unit_less_would_not_do(load):
     city = TOWN.scaled(load / (TOWN.total_rate * TOWN.mean_service_time / 60))
     units = units_needed(city)
-    enough = [lost(load, p) <= 0.01 and load * (1 - lost(load, p)) / p <= 0.3 for p in range(1, units + 1)]
+    enough = [(lost := erlang_b(p, load)) <= 0.01 and load * (1 - lost) / p <= 0.3 for p in range(1, units + 1)]
     assert enough == [False] * (units - 1) + [True]

@@ -42,9 +42,8 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
     assert np.array_equal(found.sites, hourly_plan(cities, 4, 1, "approximate", rng=0).sites)
 
 
-@pytest.mark.parametrize(
-    ("cities", "options", "words"),
-    [
+def test_what_cannot_be_planned_is_refused():
+    for cities, options, words in (
         ([], {}, "at least one City"),
         (TOWN, {}, "at least one City"),
         ([TOWN, 3], {}, r"`cities\[1\]` must be an emsopt.City; got int"),
@@ -54,10 +53,8 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
         ([TOWN], {"units": 9}, "do not fit"),
         ([TOWN], {"evaluator": "simulation"}, "must be 'exact' or 'approximate'"),
         ([TOWN], {"progress": 3}, "progress"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(cities, options, words):
-    refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)
+    ):
+        refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)
 
 
 def test_the_list_of_changes_leads_from_one_hour_to_the_next_and_pinned_sites_stay():

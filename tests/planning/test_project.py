@@ -19,21 +19,12 @@ def project():
     calls, stations = eo.datasets.practice_calls()
     demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
     table = pd.DataFrame({"recorded": [6.5, np.nan], "verdict": ["usable", "="]}, index=["mean", "<b>"])
-    return Project(
-        demand.city(speed_kmh=40),
-        {
-            "load": 0.1 + 0.2,
-            "units": np.int64(3),
-            "found": [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}],
-        },
-        [{"number": 1, "scenario": "as it is", "gain_min": -0.1}],
-        [
-            Result("back_test", "Back-test", ("Mean response: usable.",), table, ("Zones: a.",)),
-            Result("note", "Said only"),
-        ],
-        {"speed_kmh": 40.0},
-        demand.rates_by_hour(),
-    )
+    found = [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}]
+    settings = {"load": 0.1 + 0.2, "units": np.int64(3), "found": found}
+    scenarios = [{"number": 1, "scenario": "as it is", "gain_min": -0.1}]
+    result = Result("back_test", "Back-test", ("Mean response: usable.",), table, ("Zones: a.",))
+    city, results = demand.city(speed_kmh=40), [result, Result("note", "Said only")]
+    return Project(city, settings, scenarios, results, {"speed_kmh": 40.0}, demand.rates_by_hour())
 
 
 def test_what_was_saved_comes_back_exactly(project, tmp_path):

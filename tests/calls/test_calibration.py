@@ -15,13 +15,6 @@ from emsopt.calls import _travel_calibration, recorded
 
 
 @pytest.fixture(scope="module")
-def stations():
-    rng = np.random.default_rng(1)
-    names = [f"Station {k + 1}" for k in range(9)]
-    return pd.DataFrame({"name": names, "lon": rng.uniform(0, 0.15, 9), "lat": 45 + rng.uniform(0, 0.12, 9)})
-
-
-@pytest.fixture(scope="module")
 def truth():
     return Truth(hour_factors=1 + 0.15 * np.sin(np.arange(24) / 24 * 2 * np.pi), wrong=0.02)
 

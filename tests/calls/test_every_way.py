@@ -351,17 +351,14 @@ def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
         assert ec.read_calls(ROWS.drop(columns="Priority"), {role: "Inc Type"}).others == log.others
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
+def test_what_is_no_choice_is_refused():
+    for where in (
         *("__import__('os').system('true')", "Priority.real == 1", "abs(Priority) == 1", "`Inc Type` == 'EMS'", "Priority", "1 == 1", "", 5, {}),
         *("Priority == [x for x in (1, 2)]", "(lambda: 1) == Priority", "Priority if 1 else 2", "time > '2025-01-01'", "Priority + 1 == 2"),
         *("(Priority := 1) == 1", "Priority[0] == 1", "Priority == 1; 1", "Priority ** 9 == 1", "x" * 5000, "@x == 1", {1: 2}, "Priority =="),
         *("Priority == f'{1}'", "[Priority == 1]", "*Priority == 1", "Inc_Type in 'EMS'", "-Priority"),
-    ],
-)  # fmt: skip
-def test_what_is_no_choice_is_refused(where):
-    refused("`where` must compare columns", ec.read_calls, ROWS, where=where)
+    ):  # fmt: skip
+        refused("`where` must compare columns", ec.read_calls, ROWS, where=where)
 
 
 def test_a_column_can_be_left_out():

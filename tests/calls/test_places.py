@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
-from uploads import file
+from uploads import file, geojson, square
 
 import emsopt as eo
 from emsopt.calls._points import parse_place
@@ -156,9 +156,7 @@ def test_geographic_files_say_their_reference_system(city, tmp_path):
 
 def areas_with(*properties):
     """A GeoJSON file of areas with these properties."""
-    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 46], [0, 45]]]}
-    features = [{"type": "Feature", "properties": each, "geometry": shape} for each in properties]
-    return file(json.dumps({"type": "FeatureCollection", "features": features}), "areas.geojson")
+    return file(geojson((known, square(0, 45, 1, 1)) for known in properties), "areas.geojson")
 
 
 def test_areas_may_have_a_reference_system_and_lack_names(tmp_path):
@@ -192,16 +190,13 @@ def test_layers_may_be_several_damaged_or_lack_places(tmp_path):
     assert (len(calls), calls.left_out) == (2, {"place": 1})
 
 
-@pytest.mark.parametrize(
-    ("properties", "names"),
-    [
+def test_names_of_areas():
+    for properties, names in (
         ([{"GEOID": "01", "NAME": "W"}, {"GEOID": "02", "NAME": "E"}], ["W", "E"]),
         ([{"GEOID": "01", "NAME": "33.01"}, {"GEOID": "02", "NAME": "33.01"}], ["01", "02"]),
         ([{"NAMELSAD": "Tract 1", "GEOID": "01"}, {"NAMELSAD": "Tract 2", "GEOID": "02"}], ["Tract 1", "Tract 2"]),
         ([{"GEOID20": "1", "NAME": None}, {"GEOID20": "2", "NAME": "E"}], ["1", "2"]),
         ([{"ZCTA5CE20": "55101"}, {"ZCTA5CE20": "55102"}], ["55101", "55102"]),
         ([{"OBJECTID": 1}, {"OBJECTID": 2}], ["1", "2"]),
-    ],
-)
-def test_names_of_areas(properties, names):
-    assert list(eo.calls.read_areas(areas_with(*properties))) == names
+    ):
+        assert list(eo.calls.read_areas(areas_with(*properties))) == names

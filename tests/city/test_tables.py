@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
+from uploads import geojson
 
 import emsopt as eo
 from emsopt.city import tables, travel
@@ -211,16 +212,14 @@ HAND_WRITTEN = {
     "atoms.csv": "\ufeffAtom,X,Y,Arrival_Rate,remark\r\nnorth, 0, 6,1,\r\nsouth,0,0,2,busy\r\n\r\n",
     "sites.csv": "name,x,y,turnout_min,service_min\nstation,0,2,1,40\n",
 }
+TRIANGLE = {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]}
 SAVED = {
     "city.json": '{"version": 1, "name": "two", "notes": "", "geographic": true}',
     "atoms.csv": "name,lon,lat,arrival_rate\nNorth,-93.1,45.0,1.5\nEast,-93.0,44.95,0.25\n",
     "sites.csv": "name,lon,lat,turnout_min,service_min\nHill,-93.1,44.95,1.5,40\nRiver,-93.05,44.92,2,35\n",
     "travel_times.csv": "site,North,East\nHill,5,6\nRiver,9,4\n",
     "preference.csv": "site,North,East\nHill,1,2\nRiver,2,1\n",
-    "atoms.geojson": json.dumps({"type": "FeatureCollection", "features": [
-        {"type": "Feature", "properties": {"atom": name}, "geometry": {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]}}
-        for name in ("North", "East")
-    ]}),
+    "atoms.geojson": geojson(({"atom": name}, TRIANGLE) for name in ("North", "East")),
 }  # fmt: skip
 
 
@@ -317,10 +316,8 @@ def test_long_tables():
 
 
 def test_tables_of_the_census():
-    tracts = pd.DataFrame({
-        "GEOID": ["27123030100", "27123030200"], "NAME": ["301", "301"], "INTPTLAT": ["+44.9", "+44.95"],
-        "INTPTLON": ["-093.1", "-093.2"], "arrival_rate": [1, 2],
-    })  # fmt: skip
+    tracts = pd.DataFrame({"GEOID": ["27123030100", "27123030200"], "NAME": "301", "arrival_rate": [1, 2]})
+    tracts = tracts.assign(INTPTLAT=["+44.9", "+44.95"], INTPTLON=["-093.1", "-093.2"])
     city = eo.City.from_frames(tracts, SITES.assign(lon=-93.1, lat=44.9), speed_kmh=40, **TIMES)
     assert city.atom_names == ("27123030100", "27123030200")
     assert np.allclose(city.atom_locations, [[-93.1, 44.9], [-93.2, 44.95]])

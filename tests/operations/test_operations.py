@@ -12,10 +12,7 @@ from emsopt.operations import Duration, Policy, Priority, System, simulate
 
 
 def town(rate=2.0, **options):
-    """Return a city of two sites and two atoms at 0, 10 (sites) and 2, 8 km, a hospital at 5 km; 1 km a minute.
-
-    If no priorities are given, calls take a unit for 10 min on scene.
-    """
+    """Sites at 0 and 10 km, atoms at 2 and 8, a hospital at 5; 1 km a minute; without `priorities` 10 min on scene."""
     places = np.array([0.0, 10, 2, 8, 5])
     minutes = np.abs(places[:, None] - places)
     city = eo.City([rate, rate], minutes[:2, 2:4], turnout_times=1.0, service_times=30)

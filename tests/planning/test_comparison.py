@@ -38,13 +38,9 @@ class Known:
             yield self.at(share, ("travel" in vary) * self.travel_sd * t)
 
 
-@pytest.fixture(scope="module")
-def answer():
-    return compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
-
-
-def test_difference_probability_and_weeks_are_those_of_the_closed_form(answer):
+def test_difference_probability_and_weeks_are_those_of_the_closed_form():
     """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
+    answer = compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
     assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
     assert answer.difference[1:] == pytest.approx((mean - 1.645 * sd, mean + 1.645 * sd), abs=0.15)

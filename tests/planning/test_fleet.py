@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from drawn import erlang_b
 from refusals import refused
@@ -79,8 +80,6 @@ def test_the_smallest_fleet_meets_the_standard_as_often_as_asked():
 
 
 def test_a_calibrated_fit_gives_intervals():
-    import pandas as pd
-
     stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
     fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
     curve = fleet_curve(fit, [1, 2, 3], draws=100, colocation=True)

@@ -13,6 +13,7 @@ from emsopt.planning import _plan_search
 from emsopt.planning.day_plan import hourly_plan
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
+SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": [1]}, "some closed": {"closed": [0]}}
 
 
 def shifted(city, hours, strength=2.0, rng=0):
@@ -91,9 +92,6 @@ def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
     assert (best.proven, result.proven) == (True, False)
     assert result.lower_bound <= best.value <= result.value + 1e-9
     assert "within" in result.message
-
-
-SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": [1]}, "some closed": {"closed": [0]}}
 
 
 @pytest.mark.parametrize("which", SPACES)

@@ -14,6 +14,11 @@ from emsopt._files.columns import BLANKS
 STAMPS = {"dispatched": 1, "en_route": 2.5, "on_scene": 9, "cleared": 50}  # minutes after the call
 SLOW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 ODD = settings(SLOW, max_examples=15)  # cells and rows of many kinds
+NOTHING = [*sorted(BLANKS), "#N/A", "NULL", "(null)", "\\N", "N/A"]
+FILLERS = [
+    *("1900-01-01", "1900-01-01 00:00:00", "9999-12-31 23:59:59", "0001-01-01 00:00:00", "1970-01-01 00:00:00"),
+    *("0000-00-00 00:00:00", "1899-12-30 00:00:00", "1753-01-01 00:00:00", "2079-06-06 23:59:00"),
+]  # fmt: skip
 
 
 @st.composite
@@ -171,13 +176,6 @@ def test_durations_across_a_change_of_clocks(night):
             for (a, start), (b, end) in zip(list(STAMPS.items())[:-1], list(STAMPS.items())[1:], strict=True):
                 assert ((log.details[b] - log.details[a]).dt.total_seconds() == 60 * (end - start)).all()
             assert (log.service_min == 49).all()
-
-
-NOTHING = [*sorted(BLANKS), "#N/A", "NULL", "(null)", "\\N", "N/A"]
-FILLERS = [
-    *("1900-01-01", "1900-01-01 00:00:00", "9999-12-31 23:59:59", "0001-01-01 00:00:00", "1970-01-01 00:00:00"),
-    *("0000-00-00 00:00:00", "1899-12-30 00:00:00", "1753-01-01 00:00:00", "2079-06-06 23:59:00"),
-]  # fmt: skip
 
 
 @ODD

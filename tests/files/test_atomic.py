@@ -21,6 +21,8 @@ from emsopt.errors import WriteError
 from emsopt.maps.deployments import deployment_map
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+STEPS = {"os.fsync": os.fsync, "os.replace": os.replace, "pathlib.Path.rename": Path.rename}
+FULL, QUOTA = OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over the quota")
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=3)
 
 
@@ -51,10 +53,6 @@ def failing_at(number, error, call):
     """Return a function that calls another, but fails when it is called for the given time, counted from 0."""
     calls = itertools.count()
     return lambda *given: raising(error)() if next(calls) == number else call(*given)
-
-
-STEPS = {"os.fsync": os.fsync, "os.replace": os.replace, "pathlib.Path.rename": Path.rename}
-FULL, QUOTA = OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over the quota")
 
 
 @contextmanager

@@ -12,19 +12,11 @@ CENTRES = [[0.0, 51.50], [0.02, 51.51], [0.04, 51.50]]
 
 
 def small_city(**changes):
-    fields = {
-        "arrival_rates": [1.0, 2.0, 1.0],
-        "travel_times": [[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [8.0, 4.0, 1.0]],
-        "turnout_times": 1.0,
-        "service_times": 30.0,
-        "atom_names": ["west", "middle", "east"],
-        "site_names": ["Station A (unit 1)", "Station A (unit 2)", "Station B"],
-        "atom_locations": CENTRES,
-        "site_locations": [[0.005, 51.50], [0.005, 51.50], [0.035, 51.505]],
-        "name": "Smallville",
-        "notes": "Times are made up.",
-    } | changes
-    return City(**fields)
+    names = {"site_names": ["Station A (unit 1)", "Station A (unit 2)", "Station B"], "name": "Smallville"}
+    names |= {"atom_names": ["west", "middle", "east"], "notes": "Times are made up."}
+    places = {"atom_locations": CENTRES, "site_locations": [[0.005, 51.50], [0.005, 51.50], [0.035, 51.505]]}
+    minutes = [[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [8.0, 4.0, 1.0]]
+    return City([1.0, 2.0, 1.0], minutes, 1.0, 30.0, **names | places | changes)
 
 
 def evaluation(city, sites, fractions, busy=0.25):

@@ -20,6 +20,12 @@ PAPERS = ("server locations", "server locations, version one", "navigation", "bo
 VERDICTS = eo.datasets.VERDICTS
 CLAIMS = eo.datasets.load_claims()
 STUDIES = sorted({path.name.split(".")[0] for path in locate.package_file("studies").iterdir()})
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+NUMBERS = {word: k for k, word in enumerate(WORDS)}
+NUMBERS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60}
+COUNT = rf"(\d[\d,]*|{'|'.join(NUMBERS)})"
+RUNS = re.compile(rf"\b{COUNT} (?:(?:random|stored|paired|independent) )?(?:seeds|runs|cities)\b", re.IGNORECASE)
+SHARE = re.compile(rf"\b{COUNT} of {COUNT}\b", re.IGNORECASE)
 
 
 def is_skipped(node):
@@ -63,18 +69,18 @@ def evidence_of(claim):
     return code if re.search(r"^assert ", code, re.MULTILINE) else ""
 
 
-def test_every_paper_has_claims_in_one_block_and_at_least_thirty():
+def test_columns_blocks_of_papers_places_and_verdicts_are_those_described():
     assert tuple(CLAIMS["paper"].unique()) == PAPERS
     assert (CLAIMS["paper"] != CLAIMS["paper"].shift()).sum() == len(PAPERS)
     assert CLAIMS["paper"].value_counts().min() >= 30
-
-
-def test_columns_are_those_described_and_places_differ():
     columns = ["paper", "place", "claim", "theirs", "ours", "error", "verdict", "why", "evidence", "same_as"]
     assert list(CLAIMS) == columns
     assert not CLAIMS.duplicated(["paper", "place"]).any()
     assert (CLAIMS[["place", "claim"]] != "").all(axis=None)
     assert (CLAIMS.map(str.strip) == CLAIMS).all(axis=None)
+    assert set(CLAIMS["verdict"]) <= set(VERDICTS)
+    unexplained = CLAIMS[(CLAIMS["why"] == "") & (CLAIMS["verdict"] != "reproduced")]
+    assert unexplained[["paper", "place"]].values.tolist() == []
 
 
 def test_claims_of_both_versions_are_told():
@@ -86,12 +92,6 @@ def test_claims_of_both_versions_are_told():
     assert set(pairs["same_as"]) <= set(second.index)
     differ = pairs[pairs["verdict"] != second["verdict"].reindex(pairs["same_as"]).to_numpy()]
     assert differ.index[~differ["why"].str.contains("second version")].tolist() == []
-
-
-def test_every_claim_has_a_verdict_and_all_but_the_reproduced_a_reason():
-    assert set(CLAIMS["verdict"]) <= set(VERDICTS)
-    unexplained = CLAIMS[(CLAIMS["why"] == "") & (CLAIMS["verdict"] != "reproduced")]
-    assert unexplained[["paper", "place"]].values.tolist() == []
 
 
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
@@ -138,14 +138,6 @@ def literals(claim):
     shares = [SHARE.fullmatch(value) for value in values if isinstance(value, str)]  # "3 of 40" in a list of cases
     numbers = [value for value in values if type(value) in (int, float)]
     return numbers + [count(number) for share in filter(None, shares) for number in share.groups()]
-
-
-WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-NUMBERS = {word: k for k, word in enumerate(WORDS)}
-NUMBERS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60}
-COUNT = rf"(\d[\d,]*|{'|'.join(NUMBERS)})"
-RUNS = re.compile(rf"\b{COUNT} (?:(?:random|stored|paired|independent) )?(?:seeds|runs|cities)\b", re.IGNORECASE)
-SHARE = re.compile(rf"\b{COUNT} of {COUNT}\b", re.IGNORECASE)
 
 
 def count(text):

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import json
 import re
 import tomllib
 from fnmatch import fnmatch
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from uploads import geojson
 
 import emsopt as eo
 from emsopt._files import locate
@@ -105,9 +105,8 @@ def test_outlines_of_census_tracts_replace_the_schematic_ones(tmp_path, monkeypa
     assert "schematic" in city.notes
     assert city.atom_shapes == eo.datasets.load_st_paul().atom_shapes
     shape = lambda k: {"type": "Polygon", "coordinates": [[[-93, 45], [-93 + k / 1000, 45], [-93, 45.1]]]}
-    features = [{"type": "Feature", "properties": {"atom": k}, "geometry": shape(k)} for k in range(71, 0, -1)]
-    outlines = {"type": "FeatureCollection", "features": features}
-    (tmp_path / "tract_polygons_71.geojson").write_text(json.dumps(outlines), encoding="utf-8")
+    outlines = geojson(({"atom": k}, shape(k)) for k in range(71, 0, -1))
+    (tmp_path / "tract_polygons_71.geojson").write_text(outlines, encoding="utf-8")
     city = eo.datasets.load_st_paul("published")
     assert "schematic" not in city.notes
     assert city.atom_shapes[70]["coordinates"][0][1][0] == -93 + 71 / 1000

@@ -11,6 +11,7 @@ from scipy.stats.mstats import mjci
 
 import emsopt as eo
 from emsopt import study
+from emsopt._files import locate
 
 
 @cache
@@ -20,8 +21,6 @@ def ends_of(part):
 
 
 def test_every_stored_study_is_described():
-    from emsopt._files import locate
-
     stored = {path.name.split(".")[0] for path in locate.package_file("studies").iterdir()}
     described = set(re.findall(r'"(\w+)"', eo.datasets.load_study.__doc__))
     parts = {f"boke_{part}_ends" for part in ("noisy", "sprinkler", "tuning")}  # "boke_noise_free_ends" and so on

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from test_dashboard_page import choose_files, drawn
-from test_notebook_pages import ROOT, maps, panel_texts, until, watched
+from test_notebook_pages import maps, panel_texts, until, watched
+
+import emsopt as eo
 
 pytestmark = pytest.mark.browser
 
@@ -45,6 +47,9 @@ OUTSIDE = """() => [".emsopt-bar", ".emsopt-column", ".emsopt-place .leaflet-con
   const box = document.querySelector(selector).getBoundingClientRect();
   return box.top < 0 || box.left < 0 || box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || box.width < 100;
 })"""
+FOCUSED = """() => { const e = document.activeElement;
+  return (e.getAttribute("aria-label") || e.title || e.textContent || e.labels?.[0]?.textContent || "").trim()
+    + (getComputedStyle(e).outlineStyle === "none" && !e.matches("select, input") ? " (unseen)" : ""); }"""
 
 
 def check_widths(page, what):
@@ -81,11 +86,6 @@ def test_nothing_overlaps_and_all_is_on_one_screen(dashboard):
 
 def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):
     """San José's files are calibrated, compared, tested, saved, and opened again by another visitor, without code."""
-    folder = ROOT / "emsopt" / "data" / "san_jose"
-    if not folder.is_dir():
-        pytest.skip("needs the files of San José")
-    import emsopt as eo
-
     calls, stations = eo.datasets.san_jose_calls()
     calls.to_frame().to_csv(tmp_path / "january.csv", index=False)
     stations.to_csv(tmp_path / "houses.csv", index=False)
@@ -127,11 +127,6 @@ def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):
         chooser.value.set_files(path)
         said("Opened Your_city.emsopt.zip")
         assert page.locator(".emsopt-results table").inner_text() == figures
-
-
-FOCUSED = """() => { const e = document.activeElement;
-  return (e.getAttribute("aria-label") || e.title || e.textContent || e.labels?.[0]?.textContent || "").trim()
-    + (getComputedStyle(e).outlineStyle === "none" && !e.matches("select, input") ? " (unseen)" : ""); }"""
 
 
 def test_everything_works_by_keyboard(dashboard):

@@ -5,6 +5,7 @@ import os
 import re
 import statistics
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -77,12 +78,9 @@ def kernels():
     """Return the processes of the kernels, by id; of servers that these tests started."""
     found = {}
     for process in psutil.Process().children(recursive=True):
-        try:
-            command = " ".join(process.cmdline())
-        except psutil.Error:  # it has just ended
-            continue
-        if match := re.search(r"ipykernel_launcher.*kernel-([-\w]+)\.json", command):
-            found[match[1]] = process
+        with suppress(psutil.Error):  # it has just ended
+            if match := re.search(r"ipykernel_launcher.*kernel-([-\w]+)\.json", " ".join(process.cmdline())):
+                found[match[1]] = process
     return found
 
 

@@ -27,26 +27,19 @@ COMPUTE = f"""cases => cases.map(([packed, runs]) => {{
 }})"""
 
 
-def plane_city(rng, n_sites, n_atoms, travel_cv, uneven, **changes):
+def plane_city(rng, n_sites, n_atoms, travel_cv, uneven):
     """Draw a plane city with twins, ties and an area without calls; with `uneven`, more varies by place."""
     atoms, sites = rng.integers(0, 12, (n_atoms, 2)), rng.integers(0, 12, (n_sites, 2))
     sites[1] = sites[0]  # a twin
     minutes = 1.5 * np.abs(sites[:, None] - atoms).sum(axis=2)  # whole blocks, so that many are equal
     shape = (n_sites, n_atoms)
     variation = np.full(shape, travel_cv) * (rng.uniform(0.5, 1.5, shape) if uneven else 1)
-    fields = {
-        "arrival_rates": rng.uniform(0.1, 1, n_atoms) * (np.arange(n_atoms) > 0),
-        "travel_times": minutes,
-        "turnout_times": rng.uniform(0, 2, n_sites) if uneven else 1.0,
-        "service_times": rng.uniform(20, 50, shape) if uneven else 30.0,
-        "travel_cv": variation,
-        "turnout_cv": rng.choice([0.0, 0.4], n_sites) if uneven and travel_cv else 0.0,
-        "preference": rng.integers(0, 5, shape) if uneven and not travel_cv else None,
-        "atom_locations": atoms.astype(float),
-        "site_locations": sites.astype(float),
-        "geographic": False,
-    }
-    return City(**fields | changes)
+    rates = rng.uniform(0.1, 1, n_atoms) * (np.arange(n_atoms) > 0)
+    turnout, service = (rng.uniform(0, 2, n_sites), rng.uniform(20, 50, shape)) if uneven else (1.0, 30.0)
+    varying = {"travel_cv": variation, "turnout_cv": rng.choice([0.0, 0.4], n_sites) if uneven and travel_cv else 0.0}
+    order = rng.integers(0, 5, shape) if uneven and not travel_cv else None
+    places = {"atom_locations": atoms.astype(float), "site_locations": sites.astype(float), "geographic": False}
+    return City(rates, minutes, turnout, service, preference=order, **varying, **places)
 
 
 def test_the_page_computes_what_python_computes(page, tmp_path):  # noqa: F811

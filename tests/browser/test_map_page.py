@@ -6,17 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import smallville
 from test_notebook_pages import watched
+from uploads import square
 
 from emsopt.calls import Replay, read_calls
 from emsopt.city.city import City
-from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import deployment_map, replay_map
 from emsopt.operations import System, simulate
 
 pytestmark = pytest.mark.browser
 
 NASTY = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
+LINES = ".leaflet-lines-pane path"
+ATOMS = ".leaflet-overlay-pane path"
+STATIONS = ".station:not(.vacant)"
+DOTS = """() => { const map = document.querySelector('.emsopt-map').map, found = []; map.eachLayer(layer => {
+    if (layer.getRadius?.() === 6) found.push([layer.getLatLng().lat, layer.getLatLng().lng]); }); return found; }"""
 
 
 @pytest.fixture
@@ -36,19 +42,10 @@ def make_city(**changes):
     atoms = np.column_stack([x.ravel(), y.ravel()])
     sites = np.array([[0.5, 0.5], [0.5, 0.5], [3.5, 0.5], [3.5, 2.5], [0.5, 2.5]])
     distance = np.hypot(*(sites[:, None] - atoms).transpose(2, 0, 1))
-    fields = {
-        "arrival_rates": 1 + np.arange(20.0) % 3,
-        "travel_times": 1 + 2 * distance,
-        "turnout_times": 1.0,
-        "service_times": 30.0,
-        "site_names": ["Depot (unit 1)", "Depot (unit 2)", "South", "North", "West"],
-        "atom_locations": atoms,
-        "site_locations": sites,
-        "geographic": False,
-        "name": "Gridtown",
-        "notes": "All of it is made up.",
-    } | changes
-    return City(**fields)
+    fields = {"atom_locations": atoms, "site_locations": sites, "geographic": False, "name": "Gridtown"}
+    fields["site_names"] = ["Depot (unit 1)", "Depot (unit 2)", "South", "North", "West"]
+    fields["notes"] = "All of it is made up."
+    return City(1 + np.arange(20.0) % 3, 1 + 2 * distance, 1.0, 30.0, **fields | changes)
 
 
 def degrees(**changes):
@@ -56,23 +53,15 @@ def degrees(**changes):
     plane = make_city()
     scale, origin = np.array([0.014, 0.009]), np.array([-0.03, 51.48])
     atoms, sites = plane.atom_locations * scale + origin, plane.site_locations * scale + origin
-    shapes = []
-    for east, north in atoms:
-        w, s, e, n = east - 0.007, north - 0.0045, east + 0.007, north + 0.0045
-        shapes.append({"type": "Polygon", "coordinates": [[[w, s], [w, n], [e, n], [e, s], [w, s]]]})
+    shapes = [square(east - 0.007, north - 0.0045, 0.014, 0.009) for east, north in atoms]
     return make_city(atom_locations=atoms, site_locations=sites, atom_shapes=shapes, geographic=True, **changes)
 
 
 def evaluation(city, sites, busy=0.2):
     """Independent units, each busy with the same probability: enough to draw from."""
-    sites = np.array(sites)
     rank = city.response_times[sites].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    return replace(
-        approximate_hypercube(city, sites),
-        utilizations=np.full(len(sites), busy),
-        dispatch_fractions=(1 - busy) * busy**rank / (1 - busy ** len(sites)),
-        loss_probability=busy ** len(sites),
-    )
+    fractions = (1 - busy) * busy**rank / (1 - busy ** len(sites))
+    return replace(smallville.evaluation(city, sites, fractions, busy), loss_probability=busy ** len(sites))
 
 
 def open_map(page, shown, folder):
@@ -82,13 +71,6 @@ def open_map(page, shown, folder):
 
 def layer(page, name):
     return page.locator(".leaflet-control-layers label", has_text=name).locator("input")
-
-
-LINES = ".leaflet-lines-pane path"
-ATOMS = ".leaflet-overlay-pane path"
-STATIONS = ".station:not(.vacant)"
-DOTS = """() => { const map = document.querySelector('.emsopt-map').map, found = []; map.eachLayer(layer => {
-    if (layer.getRadius?.() === 6) found.push([layer.getLatLng().lat, layer.getLatLng().lng]); }); return found; }"""
 
 
 @pytest.mark.parametrize("make", [degrees, make_city], ids=["degrees", "plane"])

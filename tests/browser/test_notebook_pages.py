@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -82,12 +82,9 @@ def _wait_for(url, server, log):
     for _ in range(PATIENCE // 100):
         if server.poll() is not None:
             break
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
+        with suppress(OSError):
+            return urllib.request.urlopen(url, timeout=2).close()
+        time.sleep(0.1)
     pytest.fail(f"the server did not start:\n{log.read_text()[-2000:]}")
 
 
@@ -118,22 +115,9 @@ def run_cells(page):
     page.wait_for_function(
         "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
     )
-    if not any(prompt.strip("[]: ").isdigit() for prompt in prompts(page)):
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
+    if not any(prompt.strip("[]: ").isdigit() for prompt in prompts):
         page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-
-
-@contextmanager
-def executed(browser, lab, name):
-    """Open a notebook whose cells have run or now run, and hand out the page."""
-    streets = {"known": "is not defined", "asked": STREETS} if name.startswith("06") else {}  # of Leaflet, offline
-    with watched(browser, lab, **streets) as page:
-        page.goto(f"{lab}/doc/tree/{name}.ipynb?token={TOKEN}")
-        run_cells(page)
-        yield page
-
-
-def prompts(page):
-    return page.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
 
 
 def panel_texts(page):
@@ -156,7 +140,10 @@ def until(page, condition, what, seconds=20):
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
 def test_a_notebook_runs(browser, lab, name, tmp_path):
-    with executed(browser, lab, name) as page:
+    streets = {"known": "is not defined", "asked": STREETS} if name.startswith("06") else {}  # of Leaflet, offline
+    with watched(browser, lab, **streets) as page:
+        page.goto(f"{lab}/doc/tree/{name}.ipynb?token={TOKEN}")
+        run_cells(page)
         count = (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8").count('"cell_type": "code"')
         order = list(range(1, count + 1))
         until(page, lambda: page.evaluate(NUMBERS) == order, "all cells run, in order", PATIENCE / 1000)

@@ -17,13 +17,6 @@ from emsopt.calls.recorded import measures, percentile, recorded_responses, roun
 
 
 @pytest.fixture(scope="module")
-def stations():
-    rng = np.random.default_rng(1)
-    names = [f"Station {k + 1}" for k in range(8)]
-    return pd.DataFrame({"name": names, "lon": rng.uniform(0, 0.15, 8), "lat": 45 + rng.uniform(0, 0.12, 8)})
-
-
-@pytest.fixture(scope="module")
 def fit(stations):
     return eo.calls.calibrate(synthetic_log(stations, rng=1), stations)
 

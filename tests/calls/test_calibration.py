@@ -15,13 +15,6 @@ from emsopt.calls import _travel_calibration, recorded
 
 
 @pytest.fixture(scope="module")
-def stations():
-    rng = np.random.default_rng(1)
-    names = [f"Station {k + 1}" for k in range(9)]
-    return pd.DataFrame({"name": names, "lon": rng.uniform(0, 0.15, 9), "lat": 45 + rng.uniform(0, 0.12, 9)})
-
-
-@pytest.fixture(scope="module")
 def truth():
     return Truth(hour_factors=1 + 0.15 * np.sin(np.arange(24) / 24 * 2 * np.pi), wrong=0.02)
 
@@ -112,17 +105,10 @@ def test_draws_have_the_stated_errors_and_a_unique_factor(fit):
 def test_a_known_truth_is_within_three_standard_errors(fit, truth):
     """Single intervals miss one time in ten; `benchmarks/calibration_study.py` measures their coverage."""
     frame = fit.to_frame()
-    for name, value in {
-        "turnout_day_min": truth.turnout_min,
-        "turnout_night_min": truth.turnout_night_min,
-        "turnout_cv": truth.turnout_cv,
-        "service_min": truth.service_min,
-        "call_handling_min": truth.handling_min,
-        "fixed_min": truth.fixed_min,
-        "minutes_per_km": truth.minutes_per_km,
-        "speed_kmh": 60 / truth.minutes_per_km,
-        "travel_cv": truth.travel_cv,
-    }.items():
+    alike = ("turnout_night_min", "turnout_cv", "service_min", "fixed_min", "minutes_per_km", "travel_cv")
+    known = {"turnout_day_min": truth.turnout_min, "call_handling_min": truth.handling_min}
+    known |= {"speed_kmh": 60 / truth.minutes_per_km} | {name: getattr(truth, name) for name in alike}
+    for name, value in known.items():
         low, high = frame.loc[name, ["low", "high"]]
         assert low - (high - low) / 2 < value < high + (high - low) / 2, name
     assert np.corrcoef(fit.law.hour_factors, truth.hour_factors)[0, 1] > 0.8

@@ -65,20 +65,17 @@ def test_every_supported_form_gives_the_right_clock(case):
         assert log(text, time_zone="Asia/Kolkata").times[0].item() == utc + datetime.timedelta(minutes=330)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_whatever_else_is_refused_by_its_row():
+    for text in (
         *("now", "2025", "2025-03", "2025-W11-5", "1741968300", "14032025", f"{DAY} 24:01", f"{DAY} 16:60", f"{DAY} 16:05:60"),
         *(f"{DAY} 14:05 AM", f"{DAY} 9", "2025-03/14", f"{DAY} 16:0530", f"{DAY} 16:05.5", "2025314", f"{DAY} noon", "9" * 5000),
         *(f"{DAY} 16:05+5", f"{DAY} 16:05 HST", f"{DAY}T16:05+05:60", f"{DAY}T16:05:00Z[Europe/Berlin]", f"{DAY}+01:00"),
         *("2025-02-29", "2100-02-29", "2025-04-31", "2025-00-10", "2025-13-01", "2025-01-00", "2025-01-32"),
         "\u0662\u0660\u0662\u0665-\u0660\u0663-\u0661\u0664",  # digits, but not those that were meant
-    ],
-)  # fmt: skip
-def test_whatever_else_is_refused_by_its_row(text):
-    with pytest.raises(InputError, match=r"row 2: expected a time.*but got.*offsets from UTC") as caught:
-        log(f"{DAY} 16:05", text)
-    assert len(str(caught.value)) < 500
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=r"row 2: expected a time.*but got.*offsets from UTC") as caught:
+            log(f"{DAY} 16:05", text)
+        assert len(str(caught.value)) < 500
 
 
 def test_parts_start_at_a_moment_in_any_form_and_at_no_other():

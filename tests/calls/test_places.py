@@ -6,23 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
-from uploads import file
+from uploads import file, geojson, square
 
 import emsopt as eo
 from emsopt.calls._points import parse_place
 
-CITIES = {  # one in each quarter of the globe, at both sides of the date line and at the equator
-    "Bremen": (8.80717, 53.07516),
-    "Montreal": (-73.56725, 45.50169),
-    "Anchorage": (-149.90028, 61.21806),
-    "Quito": (-78.46784, -0.18065),
-    "Buenos Aires": (-58.37723, -34.61315),
-    "Nairobi": (36.81667, -1.28333),
-    "Suva": (178.44190, -18.14161),
-    "Nukualofa": (-175.20180, -21.13938),
+# One in each quarter of the globe, at both sides of the date line and at the equator, with a projected system made for it.
+CITIES = {
+    "Bremen": (8.80717, 53.07516, 25832),
+    "Montreal": (-73.56725, 45.50169, "NAD83 / MTM zone 8"),
+    "Anchorage": (-149.90028, 61.21806, "EPSG:3338"),
+    "Quito": (-78.46784, -0.18065, "EPSG:32717"),
+    "Buenos Aires": (-58.37723, -34.61315, "EPSG:3857"),
+    "Nairobi": (36.81667, -1.28333, "+proj=utm +zone=37 +south +ellps=WGS84 +units=us-ft"),
+    "Suva": (178.44190, -18.14161, 3460),
+    "Nukualofa": (-175.20180, -21.13938, "EPSG:3857"),
 }
-
-
 FORMS = {
     "bare pair": lambda x, y: f"{y}, {x}",
     "pair without a space": lambda x, y: f"{y},{x}",
@@ -43,22 +42,12 @@ FORMS = {
     "names": lambda x, y: f"lat: {y}, lon: {x}",
     "names the other way round": lambda x, y: f"Longitude={x} Latitude={y}",
 }
-CRS = {  # projected systems, each of the city that it is made for
-    "Nukualofa": "EPSG:3857",
-    "Buenos Aires": "EPSG:3857",
-    "Bremen": 25832,
-    "Montreal": "NAD83 / MTM zone 8",
-    "Anchorage": "EPSG:3338",
-    "Quito": "EPSG:32717",
-    "Nairobi": "+proj=utm +zone=37 +south +ellps=WGS84 +units=us-ft",
-    "Suva": 3460,
-}
 
 
 def around(city, n=3):
     """A few places around the middle of a city, in digits that stand in texts."""
     steps = np.array([[0, 0], [0.01234, 0.00321], [-0.00517, 0.01111]])[:n]
-    return np.round(np.array(CITIES[city]) + steps, 5)
+    return np.round(np.array(CITIES[city][:2]) + steps, 5)
 
 
 def log(columns):
@@ -118,10 +107,10 @@ def projected(points, crs):
     return np.column_stack(pyproj.Transformer.from_crs(4326, crs, always_xy=True).transform(*points.T))
 
 
-@pytest.mark.parametrize("city", CRS)
+@pytest.mark.parametrize("city", CITIES)
 @pytest.mark.parametrize("names", [("X", "Y"), ("Easting", "Northing"), ("utm_x", "utm_y"), "pair", "WKT"])
 def test_projected_columns_are_read_with_crs_and_refused_without(names, city):
-    points, crs = around(city), CRS[city]
+    points, crs = around(city), CITIES[city][2]
     xy = projected(points, crs)
     if isinstance(names, str):
         form = "{}, {}" if names == "pair" else "POINT ({} {})"
@@ -167,16 +156,14 @@ def test_geographic_files_say_their_reference_system(city, tmp_path):
 
 def areas_with(*properties):
     """A GeoJSON file of areas with these properties."""
-    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 46], [0, 45]]]}
-    features = [{"type": "Feature", "properties": each, "geometry": shape} for each in properties]
-    return file(json.dumps({"type": "FeatureCollection", "features": features}), "areas.geojson")
+    return file(geojson((known, square(0, 45, 1, 1)) for known in properties), "areas.geojson")
 
 
 def test_areas_may_have_a_reference_system_and_lack_names(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     from shapely.geometry import box
 
-    x, y = CITIES["Bremen"]
+    x, y, _ = CITIES["Bremen"]
     areas = [box(x - 0.1, y - 0.1, x, y + 0.1), box(x, y - 0.1, x + 0.1, y + 0.1)]
     layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=areas, crs=4326).to_crs(25832)
     for source, options in in_files(layer, tmp_path, "areas", "gpkg", "shp"):
@@ -203,16 +190,13 @@ def test_layers_may_be_several_damaged_or_lack_places(tmp_path):
     assert (len(calls), calls.left_out) == (2, {"place": 1})
 
 
-@pytest.mark.parametrize(
-    ("properties", "names"),
-    [
+def test_names_of_areas():
+    for properties, names in (
         ([{"GEOID": "01", "NAME": "W"}, {"GEOID": "02", "NAME": "E"}], ["W", "E"]),
         ([{"GEOID": "01", "NAME": "33.01"}, {"GEOID": "02", "NAME": "33.01"}], ["01", "02"]),
         ([{"NAMELSAD": "Tract 1", "GEOID": "01"}, {"NAMELSAD": "Tract 2", "GEOID": "02"}], ["Tract 1", "Tract 2"]),
         ([{"GEOID20": "1", "NAME": None}, {"GEOID20": "2", "NAME": "E"}], ["1", "2"]),
         ([{"ZCTA5CE20": "55101"}, {"ZCTA5CE20": "55102"}], ["55101", "55102"]),
         ([{"OBJECTID": 1}, {"OBJECTID": 2}], ["1", "2"]),
-    ],
-)
-def test_names_of_areas(properties, names):
-    assert list(eo.calls.read_areas(areas_with(*properties))) == names
+    ):
+        assert list(eo.calls.read_areas(areas_with(*properties))) == names

@@ -45,14 +45,8 @@ def xls():
     return (Path(__file__).parent / "calls.xls").read_bytes()
 
 
-FRAME = pd.DataFrame(
-    {
-        "Alarm Date": [datetime.datetime(2015, 1, 14, 0, 5), datetime.datetime(2015, 1, 14, 13, 20)],
-        "LONGITUDE": [-93.1, -93.2],
-        "LATITUDE": [44.9, 44.8],
-        "Unit": ["E1", None],
-    }
-)
+FRAME = pd.DataFrame({"LONGITUDE": [-93.1, -93.2], "LATITUDE": [44.9, 44.8], "Unit": ["E1", None]})
+FRAME["Alarm Date"] = pd.to_datetime(["2015-01-14 00:05", "2015-01-14 13:20"])
 POINTS = [
     {"properties": {"CallDateTime": time, "OBJECTID": 1}, "geometry": {"type": "Point", "coordinates": place}}
     for time, place in ((1421193900000, [-93.1, 44.9]), (1421241600000, [-93.2, 44.8]))
@@ -342,11 +336,8 @@ def test_elapsed_times_whose_names_say_from_and_to(start):
     columns |= {"Job Cycle Time, Allocation to Clear (hh:mm:ss)": "01:10:00", "Time to Hospital (mm:ss)": "40:00"}
     days = [f"{day:02d}/03/2015 00:21" for day in range(1, 29)]
     log = ec.read_calls(pd.DataFrame({"Call Connect (T0)": days, "Easting": -93.1, "Northing": 44.9} | columns))
-    after = [
-        (log.details[role] - pd.Series(log.times)).dt.total_seconds().unique().tolist()
-        for role in ("dispatched", "en_route", "on_scene", "cleared")
-    ]
-    assert after == [[60], [150], [570], [4260]]
+    after = log.details[["dispatched", "en_route", "on_scene", "cleared"]].sub(pd.Series(log.times), axis=0)
+    assert [after[role].dt.total_seconds().unique().tolist() for role in after] == [[60], [150], [570], [4260]]
 
 
 def test_missing_packages_are_named(monkeypatch):

@@ -161,10 +161,7 @@ def test_times_that_do_not_vary_and_places_at_the_station():
     law = ResponseLaw.of(np.array([0.1, 0.1]), np.array([[0.2], [0.2]]), 0, np.array([[0.0], [0.5]]))
     assert (law.late_chances(0.1 + 0.2)[0, 0], law.late_chances(np.nextafter(0.1 + 0.2, 1))[0, 0]) == (1, 0)
     assert 0 < law.late_chances(0.3)[1, 0] < 1
-    assert (
-        pair(1.0, 0.0, 0, 0.5).late_chances(1.0)[0, 0],
-        pair(1.0, 0.0, 0, 0.5).late_chances(1.01)[0, 0],
-    ) == (1, 0)
+    assert (pair(1.0, 0.0, 0, 0.5).late_chances(1.0)[0, 0], pair(1.0, 0.0, 0, 0.5).late_chances(1.01)[0, 0]) == (1, 0)
     assert pair(0.0, 0.0, 0.5, 0.5).late_chances(0.01)[0, 0] == 0
     assert pair(0.0, 4.0, 0.5, 0.5).late_chances(5)[0, 0] == pytest.approx(lognormal(4, 0.5).sf(5))
     assert pair(1.0, 0.0, 0.5, 0.5).late_chances(2)[0, 0] == pytest.approx(lognormal(1, 0.5).sf(2))

@@ -16,12 +16,7 @@ from emsopt.errors import EmsoptError, InputError, UnstableQueueError
 
 examples = settings(max_examples=40, deadline=None, derandomize=True)
 
-CITY = eo.City(
-    [1.0, 0.5, 0.3],
-    [[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]],
-    turnout_times=1.5,
-    service_times=40.0,
-)
+CITY = eo.City([1.0, 0.5, 0.3], [[3, 8, 5], [9, 2, 4], [6, 6, 1], [4, 5, 9]], turnout_times=1.5, service_times=40)
 
 
 def many_sites(n_sites):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
+from uploads import geojson
 
 import emsopt as eo
 from emsopt.city import tables, travel
@@ -47,13 +48,9 @@ def test_matrices_are_aligned_by_name_and_columns_found_in_any_case():
     for times in (shuffled, matrix_frame().to_numpy(), matrix_frame().to_numpy().tolist()):
         city = eo.City.from_frames(demand_frame(), site_frame(), travel_times=times)
         assert city.travel_times.tolist() == [[5, 6, 7], [9, 4, 3]]
-    city = eo.City.from_frames(
-        demand_frame(),
-        site_frame().drop(columns="service_min"),
-        travel_times=matrix_frame(),
-        service_times=matrix_frame().loc[["River", "Hill"]] + 30,
-        preference=-matrix_frame()[["South", "East", "North"]],
-    )
+    sites, times = site_frame().drop(columns="service_min"), {"travel_times": matrix_frame()}
+    times |= {"service_times": shuffled + 30, "preference": -matrix_frame()[["South", "East", "North"]]}
+    city = eo.City.from_frames(demand_frame(), sites, **times)
     assert city.service_times.tolist() == [[35, 36, 37], [39, 34, 33]]
     assert city.preferred_order.tolist() == [[1, 0], [0, 1], [0, 1]]  # the farthest first
     demand = demand_frame(population=[1, 2, 3]).rename(columns=str.upper).set_index("NAME")
@@ -144,6 +141,7 @@ def test_bad_geometries_are_refused_by_naming_the_row():
 
 def full_city():
     """A city with everything a city can have."""
+    shapes = [("Polygon", [SQUARE]), ("MultiPolygon", [[SQUARE], [SQUARE]]), ("Polygon", [SQUARE, SQUARE])]
     return eo.City(
         [1 / 3, 2e-7, 0],
         [[5.1, np.pi, 7], [9, 1e-300, 3]],
@@ -156,11 +154,7 @@ def full_city():
         site_names=["site", "Fluß"],
         atom_locations=[[0.1, 0.2], [1 / 3, -5], [7, 8]],
         site_locations=[[0, 0], [-1e-9, 4]],
-        atom_shapes=[
-            {"type": "Polygon", "coordinates": [SQUARE]},
-            {"type": "MultiPolygon", "coordinates": [[SQUARE], [SQUARE]]},
-            {"type": "Polygon", "coordinates": [SQUARE, SQUARE]},
-        ],
+        atom_shapes=[{"type": kind, "coordinates": rings} for kind, rings in shapes],
         geographic=False,
         name="all, of it",
         notes="two\nlines — and “quotes”",
@@ -218,16 +212,14 @@ HAND_WRITTEN = {
     "atoms.csv": "\ufeffAtom,X,Y,Arrival_Rate,remark\r\nnorth, 0, 6,1,\r\nsouth,0,0,2,busy\r\n\r\n",
     "sites.csv": "name,x,y,turnout_min,service_min\nstation,0,2,1,40\n",
 }
+TRIANGLE = {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]}
 SAVED = {
     "city.json": '{"version": 1, "name": "two", "notes": "", "geographic": true}',
     "atoms.csv": "name,lon,lat,arrival_rate\nNorth,-93.1,45.0,1.5\nEast,-93.0,44.95,0.25\n",
     "sites.csv": "name,lon,lat,turnout_min,service_min\nHill,-93.1,44.95,1.5,40\nRiver,-93.05,44.92,2,35\n",
     "travel_times.csv": "site,North,East\nHill,5,6\nRiver,9,4\n",
     "preference.csv": "site,North,East\nHill,1,2\nRiver,2,1\n",
-    "atoms.geojson": json.dumps({"type": "FeatureCollection", "features": [
-        {"type": "Feature", "properties": {"atom": name}, "geometry": {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]}}
-        for name in ("North", "East")
-    ]}),
+    "atoms.geojson": geojson(({"atom": name}, TRIANGLE) for name in ("North", "East")),
 }  # fmt: skip
 
 
@@ -295,9 +287,8 @@ def test_what_cannot_be_read_back_is_not_saved_and_arrays_become_numbers(tmp_pat
     assert back == {"type": "Polygon", "coordinates": corners.tolist()}
 
 
-DEMAND = demand_frame(
-    name=["a", "b", "c"], lon=[8.80, 8.84, 8.87], lat=[53.07, 53.10, 53.08], arrival_rate=[1.5, 0.5, 0.3]
-)
+PLACES = {"lon": [8.80, 8.84, 8.87], "lat": [53.07, 53.10, 53.08]}
+DEMAND = demand_frame(name=["a", "b", "c"], **PLACES, arrival_rate=[1.5, 0.5, 0.3])
 SITES = pd.DataFrame({"name": ["N", "S"], "lon": [8.83, 8.81], "lat": [53.09, 53.06]})
 TIMES = {"turnout_times": 1.5, "service_times": 45}
 MINUTES = eo.City.from_frames(DEMAND, SITES, speed_kmh=40, **TIMES).travel_times
@@ -325,10 +316,8 @@ def test_long_tables():
 
 
 def test_tables_of_the_census():
-    tracts = pd.DataFrame({
-        "GEOID": ["27123030100", "27123030200"], "NAME": ["301", "301"], "INTPTLAT": ["+44.9", "+44.95"],
-        "INTPTLON": ["-093.1", "-093.2"], "arrival_rate": [1, 2],
-    })  # fmt: skip
+    tracts = pd.DataFrame({"GEOID": ["27123030100", "27123030200"], "NAME": "301", "arrival_rate": [1, 2]})
+    tracts = tracts.assign(INTPTLAT=["+44.9", "+44.95"], INTPTLON=["-093.1", "-093.2"])
     city = eo.City.from_frames(tracts, SITES.assign(lon=-93.1, lat=44.9), speed_kmh=40, **TIMES)
     assert city.atom_names == ("27123030100", "27123030200")
     assert np.allclose(city.atom_locations, [[-93.1, 44.9], [-93.2, 44.95]])

@@ -36,38 +36,29 @@ def test_a_city_of_ones_own(tmp_path, emsopt, monkeypatch):
     assert "6 min or more" in (tmp_path / "o" / "deployments.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("changes", "units", "said"),
-    [
-        ({"atom_locations": None, "site_locations": None, "atom_shapes": None}, "3", "No map and no figure"),
-        ({"service_times": 34 / 60}, "3", "Are all times in minutes?"),
-        ({}, "8", "The p-median is left out: 2 of the units do not improve it"),
-    ],
-)
-def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, emsopt):
-    town = eo.datasets.grid_city(n_sites=6, units=3, rng=1).replace(**changes)
-    given = ["--city", town.save(tmp_path / "town"), "--out", tmp_path / "o"]
-    assert said in emsopt(*given, "--units", units, "--colocate")
-    written = {path.name for path in (tmp_path / "o").iterdir()}
-    assert written == ({"by_load.csv"} if "atom_locations" in changes else
-                       {"by_load.csv", "deployments.html", "deployments.png"})  # fmt: skip
+def test_what_is_odd_about_a_city_is_said(tmp_path, emsopt):
+    for changes, units, said, written in (
+        (dict.fromkeys(["atom_locations", "site_locations", "atom_shapes"]), "3", "No map and no figure", []),
+        ({"service_times": 34 / 60}, "3", "Are all times in minutes?", ["html", "png"]),
+        ({}, "8", "The p-median is left out: 2 of the units do not improve it", ["html", "png"]),
+    ):
+        town, out = eo.datasets.grid_city(n_sites=6, units=3, rng=1).replace(**changes), tmp_path / said[:5]
+        assert said in emsopt("--city", town.save(tmp_path / "town"), "--out", out, "--units", units, "--colocate")
+        assert {path.name for path in out.iterdir()} == {"by_load.csv", *(f"deployments.{end}" for end in written)}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_bad_input_is_refused_in_one_line(tmp_path, emsopt):
+    for arguments, words in (
         (["--city", "no-such-folder"], "no-such-folder"),
         (["--units", "99"], "99 units do not fit"),
         (["--load", "-1"], "rho"),
         (["--load", "1.5", "--queue"], "queue grows without bound"),
         (["--threshold", "-3"], "threshold"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, emsopt):
-    text = emsopt(*arguments, "--out", tmp_path / "out", status=2)
-    (error,) = (line for line in text.splitlines() if line.startswith("emsopt: "))
-    assert words in error
-    assert "--queue" in arguments or not (tmp_path / "out").exists()  # all else is found out before the work
+    ):
+        text = emsopt(*arguments, "--out", tmp_path / words, status=2)
+        (error,) = (line for line in text.splitlines() if line.startswith("emsopt: "))
+        assert words in error
+        assert "--queue" in arguments or not (tmp_path / words).exists()  # all else is found out before the work
 
 
 @pytest.mark.filterwarnings("default")

@@ -2,13 +2,13 @@
 
 import csv
 import io
-import json
 import re
 from contextlib import redirect_stdout
 
 import numpy as np
 import pandas as pd
 import pytest
+from uploads import geojson, square
 
 import emsopt as eo
 from emsopt.__main__ import main
@@ -19,6 +19,7 @@ from emsopt.planning.day_plan import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
         "</style><img src=x onerror=p()>"]  # fmt: skip
+PLAIN = ["--practice", "--units", "3", "--speed", "40"]
 TITLE = "</title><script>alert(2)</script>"
 WRITTEN = {"report.html", "recorded.csv", "checks.csv", "profile.csv", "city", "deployments.csv", "scenarios.csv",
            "deployments.html", "deployments.png", "sheet.html"}  # fmt: skip
@@ -82,11 +83,8 @@ def test_the_command_says_what_the_package_says(done):
 
 def test_areas_a_matrix_and_other_options(plain, tmp_path, emsopt, no_figure):
     pytest.importorskip("shapely")
-    half = [[-30.1, 44.9], [-30.0, 44.9], [-30.0, 45.1], [-30.1, 45.1], [-30.1, 44.9]]
-    other = [[x + 0.1, y] for x, y in half]
-    shapes = {"west": {"type": "Polygon", "coordinates": [half]}, "east": {"type": "Polygon", "coordinates": [other]}}
-    features = [{"type": "Feature", "properties": {"ward": n}, "geometry": shape} for n, shape in shapes.items()]
-    (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    wards = (({"ward": name}, square(west, 44.9, 0.1, 0.2)) for name, west in (("west", -30.1), ("east", -30.0)))
+    (tmp_path / "wards.geojson").write_text(geojson(wards))
     (tmp_path / "t.csv").write_text("station,west,east\nB,5,3\nA,3,5\nC,4,4\nD,9,1\n")
     arguments = ["--areas", tmp_path / "wards.geojson", "--area-name", "ward", "--units", "2"]
     arguments += ["--travel-times", tmp_path / "t.csv", "--service", "30", "--hours", "7-19"]
@@ -192,12 +190,8 @@ def small(tmp_path_factory):
     return write_log(tmp_path_factory.mktemp("small"), n=60, names=("Harbour", "South", "Mill", "Old Town"))[:2]
 
 
-PLAIN = ["--practice", "--units", "3", "--speed", "40"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),  # --practice: a small log here
-    [
+def test_bad_input_is_refused_in_one_line(small, tmp_path, emsopt):
+    for arguments, words in (  # --practice: a small log here
         ([], "give a log of calls"),
         (["no.csv", "no.csv"], "there is no file"),
         (["--practice", "calls.csv"], "only one of them"),
@@ -211,23 +205,19 @@ PLAIN = ["--practice", "--units", "3", "--speed", "40"]
         ([*PLAIN, "--hours", "7-9", "--moves", "1"], "Leave out `--hours`"),
         ([*PLAIN, "--threshold", "0"], "`--threshold` must be"),
         ([*PLAIN, "--pinned", "Harbor"], "Did you mean 'Harbour'"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, emsopt):
-    if arguments != ["--practice", "calls.csv"]:
-        arguments = [part for a in arguments for part in (small if a == "--practice" else [a])]
-    (error,) = emsopt("city", *arguments, "--out", tmp_path / "out", status=2).splitlines()
-    assert error.startswith("emsopt: ")
-    assert words in error
+    ):
+        if arguments != ["--practice", "calls.csv"]:
+            arguments = [part for a in arguments for part in (small if a == "--practice" else [a])]
+        (error,) = emsopt("city", *arguments, "--out", tmp_path / "out", status=2).splitlines()
+        assert error.startswith("emsopt: ")
+        assert words in error
 
 
 def test_hours_and_days():
     hours = {"7-10": [7, 8, 9], "22-2": [22, 23, 0, 1], "0-24": list(range(24))}
     days = {"Mon-Fri": [0, 1, 2, 3, 4], "sat, SUNDAY": [5, 6], "Fri-Mon": [0, 4, 5, 6]}
-    assert ({text: parse_hours(text, "h") for text in hours}, {t: parse_weekdays(t, "d") for t in days}) == (
-        hours,
-        days,
-    )
+    assert {text: parse_hours(text, "h") for text in hours} == hours
+    assert {text: parse_weekdays(text, "d") for text in days} == days
 
 
 def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, emsopt, monkeypatch):

@@ -45,23 +45,14 @@ def files(frames, tmp_path_factory):
     return str(folder / "calls.csv"), str(folder / "stations.csv")
 
 
-def once(folder, files, *options):
-    """Run the command for several tests; return its folder and what it printed."""
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(_output, "draw_deployments", lambda *_: [])
-        assert main(["city", *files, "--cell", "3", "--out", str(folder), *options]) == 0
-    return folder, printed.getvalue()
-
-
-@pytest.fixture(scope="module")
-def done(files, tmp_path_factory):
-    return once(tmp_path_factory.mktemp("done"), files)
-
-
 @pytest.fixture(scope="module")
 def detailed(files, tmp_path_factory):
-    """With all that the command can print."""
-    return once(tmp_path_factory.mktemp("detailed"), files, "--details", "--hold-out", "0")
+    """The folder of the command's files and all that it can print."""
+    folder = tmp_path_factory.mktemp("detailed")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
+        patch.setattr(_output, "draw_deployments", lambda *_: [])
+        assert main(["city", *files, "--cell", "3", "--out", str(folder), "--details", "--hold-out", "0"]) == 0
+    return folder, printed.getvalue()
 
 
 @pytest.fixture
@@ -69,16 +60,16 @@ def run(emsopt):
     return lambda files, out, *given, **how: emsopt("city", *files, "--cell", "3", "--out", out, *given, **how)
 
 
-def test_the_last_third_of_the_days_is_held_out_and_the_model_uses_all(done, files):
-    out, text = done
+def test_the_last_third_of_the_days_is_held_out_and_the_model_uses_all(files, tmp_path, run):
+    text = run(files, tmp_path)
     calls, stations = eo.calls.read_calls(files[0]), eo.calls.read_stations(files[1])
     past = eo.calls.calibrate(calls.between("2024-03-01", "2024-03-09"), stations)
     report = eo.calls.back_test(past, calls.between("2024-03-09", "2024-03-14"), cell_km=3)
     usable = [use for use in report.uses.index if report.usable(use)]
     assert ("mean response" in text.partition("Not for")[0]) == ("mean" in usable)
-    page = (out / "report.html").read_text("utf-8")
+    page = (tmp_path / "report.html").read_text("utf-8")
     assert all(escape(why) in page for why in report.uses["why"])
-    table = pd.read_csv(out / "calibration.csv", index_col="quantity")
+    table = pd.read_csv(tmp_path / "calibration.csv", index_col="quantity")
     everything = eo.calls.calibrate(calls, stations).to_frame()
     assert table.loc["speed_kmh", "estimate"] == pytest.approx(everything.loc["speed_kmh", "estimate"])
 
@@ -152,20 +143,17 @@ def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, fram
         assert said in text
 
 
-@pytest.mark.parametrize(
-    ("station", "columns", "status", "said"),
-    [
+def test_homes_can_be_given(files, frames, tmp_path, run):
+    homes = pd.DataFrame({"Unit": frames[0]["unit"].dropna().unique()})
+    few = ["--details", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
+    for station, columns, status, said in (
         ("Station 6", ["Unit", "Station"], 0, "the homes of 8 are known as given."),
         ("Station 66", ["Unit", "Station"], 2, "`--homes` must name stations"),
         ("Station 6", ["Unit"], 2, "must have columns 'unit' and 'station'"),
-    ],
-)
-def test_homes_can_be_given(station, columns, status, said, files, frames, tmp_path, run):
-    homes = pd.DataFrame({"Unit": frames[0]["unit"].dropna().unique()})
-    homes["Station"] = homes["Unit"].map(lambda unit: station if unit == "CHIEF" else f"Station {unit[-1]}")
-    homes[columns].to_csv(tmp_path / "homes.csv", index=False)
-    few = ["--details", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
-    assert said in run(files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=status)
+    ):
+        homes["Station"] = ["Station " + unit[-1] if unit != "CHIEF" else station for unit in homes["Unit"]]
+        homes[columns].to_csv(tmp_path / "homes.csv", index=False)
+        assert said in run(files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few, status=status)
 
 
 def test_swapped_files_and_unclear_columns_are_explained_in_options(files, run, tmp_path, frames):

@@ -23,13 +23,9 @@ def make_city(rng, n_sites, n_atoms, service="one", *, ties=False, preference=Fa
     travel = rng.integers(1, 5, (n_sites, n_atoms)) if ties else rng.uniform(1, 20, (n_sites, n_atoms))
     by_site, by_pair = rng.uniform(20, 60, n_sites), rng.uniform(30, 50, (n_sites, n_atoms))
     minutes = {"one": 40.0, "site": by_site, "site and atom": by_pair}[service]
-    return eo.City(
-        rng.uniform(0.1, 2, n_atoms),
-        travel,
-        2.0 if ties else rng.uniform(0.5, 3, n_sites),
-        minutes,
-        preference=rng.permuted(np.tile(np.arange(n_sites), (n_atoms, 1)), axis=1).T if preference else None,
-    )
+    rates, turnout = rng.uniform(0.1, 2, n_atoms), 2.0 if ties else rng.uniform(0.5, 3, n_sites)
+    order = rng.permuted(np.tile(np.arange(n_sites), (n_atoms, 1)), axis=1).T if preference else None
+    return eo.City(rates, travel, turnout, minutes, preference=order)
 
 
 @st.composite
@@ -79,13 +75,8 @@ def test_work_done_is_work_brought_by_answered_calls(case):
 def test_two_units_at_one_site_are_a_unit_at_each_of_two_twin_sites(case):
     city, sites, evaluator, capacity = case
     p = len(sites)
-    doubled = city.replace(
-        travel_times=np.repeat(city.travel_times, p, axis=0),
-        turnout_times=np.repeat(city.turnout_times, p),
-        service_times=np.repeat(city.service_times, p, axis=0),
-        preference=None if city.preference is None else np.repeat(city.preference, p, axis=0),
-        site_names=None,
-    )
+    fields = ["travel_times", "turnout_times", "service_times"] + ["preference"] * (city.preference is not None)
+    doubled = city.replace(**{name: np.repeat(getattr(city, name), p, axis=0) for name in fields}, site_names=None)
     e = EVALUATORS[evaluator](city, sites, capacity=capacity)
     twins = EVALUATORS[evaluator](doubled, sites * p + np.arange(p), capacity=capacity)
     np.testing.assert_allclose(twins.utilizations, e.utilizations, rtol=1e-8)

@@ -14,12 +14,8 @@ from emsopt.evaluators.metrics import metric_costs, metric_label
 from emsopt.optimizers.deployments.swaps import enumeration_limit
 from emsopt.optimizers.search import describe
 
-CITY = eo.City(
-    [1.0, 0.5, 0.3],
-    [[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]],
-    turnout_times=[1.0, 2.0, 1.0, 1.0],
-    service_times=40.0,
-)
+TIMES = [[3, 8, 5], [9, 2, 4], [6, 6, 1], [4, 5, 9]]
+CITY = eo.City([1.0, 0.5, 0.3], TIMES, turnout_times=[1, 2, 1, 1], service_times=40)
 MIX = {"mean_response": 1.0, ("late", 7.0): 20}
 
 

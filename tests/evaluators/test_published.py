@@ -132,10 +132,6 @@ def test_gap_at_londons_utilisation(city, median, optimum, capacity, load, gap, 
     claim(V2, "Section 7.3.2, London", at_median.mean_response - best, *own)
 
 
-def gini(values, weights):
-    return weights @ np.abs(values[:, None] - values) @ weights / (2 * weights @ values)
-
-
 @pytest.mark.parametrize(
     ("version", "moved", "unequal"),
     [("published", [0, 2, 3, 6, 8], [0.154, 0.174]), ("embedded", [0, 1, 2, 6, 8], [0.134, 0.175])],
@@ -146,6 +142,7 @@ def test_figure_5_units_move_to_the_centre_as_the_load_rises(version, moved, une
     groups, centre = city.twin_groups, p_median(city, 1).sites[0]
     away = (city.site_locations - city.site_locations[centre]) * [np.cos(np.pi / 4), 1]
     away, home = np.hypot(*away.T), np.bincount(groups[p_median(city, 9).sites], minlength=14)
+    gini = lambda x, weights: weights @ np.abs(x[:, None] - x) @ weights / (2 * weights @ x)
     rows = []
     for theta in (0.001, 1, 2, 6, 1000):
         goal = eo.Objective(city.scaled(theta), eo.DeploymentSpace(city, 9, colocation=True), "approximate")

@@ -9,15 +9,8 @@ import emsopt as eo
 from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, simulate, values
 from emsopt.evaluators.metrics import metric_costs
 
-CITY = eo.City(
-    [2.0, 1.0, 1.5],
-    [[3.0, 9.0, 6.0], [8.0, 2.0, 5.0], [4.0, 5.0, 9.0]],
-    turnout_times=[1.0, 1.5, 0.5],
-    service_times=30.0,
-    travel_cv=[[0.3, 0.4, 0.5], [0.2, 0.6, 0.4], [0.5, 0.5, 0.5]],
-    turnout_cv=[0.0, 0.4, 0.2],
-)
-FIXED = CITY.replace(travel_cv=0, turnout_cv=0)
+FIXED = eo.City([2.0, 1.0, 1.5], [[3, 9, 6], [8, 2, 5], [4, 5, 9]], turnout_times=[1, 1.5, 0.5], service_times=30)
+CITY = FIXED.replace(travel_cv=[[0.3, 0.4, 0.5], [0.2, 0.6, 0.4], [0.5, 0.5, 0.5]], turnout_cv=[0, 0.4, 0.2])
 EVALUATORS = [exact_hypercube, approximate_hypercube]
 
 

@@ -21,15 +21,12 @@ from emsopt.errors import WriteError
 from emsopt.maps.deployments import deployment_map
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
-
-
+STEPS = {"os.fsync": os.fsync, "os.replace": os.replace, "pathlib.Path.rename": Path.rename}
+FULL, QUOTA = OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over the quota")
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=3)
 
 
-# Each writes something that depends on the number, to a path.
-
-
-def save_city(number, path):
+def save_city(number, path):  # as the next one, writes what depends on the number
     return TOWN.scaled(number).save(path)
 
 
@@ -56,10 +53,6 @@ def failing_at(number, error, call):
     """Return a function that calls another, but fails when it is called for the given time, counted from 0."""
     calls = itertools.count()
     return lambda *given: raising(error)() if next(calls) == number else call(*given)
-
-
-STEPS = {"os.fsync": os.fsync, "os.replace": os.replace, "pathlib.Path.rename": Path.rename}
-FULL, QUOTA = OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over the quota")
 
 
 @contextmanager
@@ -94,16 +87,12 @@ def test_a_full_disk_leaves_what_was_there(save, step, after, error, words, tmp_
 
 
 @both
-def test_an_interrupted_writer_leaves_nothing_either(save, tmp_path, monkeypatch):
+def test_an_interrupted_writer_leaves_nothing_either_and_what_is_write_protected_stays(save, tmp_path, monkeypatch):
     with untouched(save, tmp_path):
-        monkeypatch.setattr("os.fsync", raising(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            save(2, tmp_path / "kept")
-
-
-@both
-def test_what_is_write_protected_is_not_replaced(save, tmp_path, monkeypatch):
-    with untouched(save, tmp_path):
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", raising(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                save(2, tmp_path / "kept")
         monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
         not_written(save, tmp_path / "kept", "permission was denied")
 
@@ -130,21 +119,12 @@ def test_a_folder_without_permission_leaves_what_was_there(save):
 
 @on_posix
 @both
-def test_permissions_are_kept(save, tmp_path):
-    path = save(1, tmp_path / "kept")
-    path.chmod(0o700)
-    save(2, path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o700
-
-
-@on_posix
-@both
-def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, tmp_path):
-    save(1, tmp_path / "real")
+def test_permissions_are_kept_and_what_a_link_leads_to_is_replaced(save, tmp_path):
+    save(1, tmp_path / "real").chmod(0o700)
     first = snapshot(tmp_path / "real") or (tmp_path / "real").read_bytes()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     save(2, tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
+    assert ((tmp_path / "link").is_symlink(), stat.S_IMODE((tmp_path / "real").stat().st_mode)) == (True, 0o700)
     assert (snapshot(tmp_path / "real") or (tmp_path / "real").read_bytes()) != first
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from refusals import refused
 from smallville import evaluation, small_city
+from uploads import square
 
 from emsopt.city.city import City
 from emsopt.datasets import grid_city, load_st_paul
@@ -20,8 +21,8 @@ from emsopt.maps.deployments import deployment_map
 from emsopt.roads import grid_roads
 
 VENDOR = files("emsopt") / "maps" / "vendor"
+NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\\u003c"]
 LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# source")[0]
-SQUARE = {"type": "Polygon", "coordinates": [[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]}
 
 
 class Page(HTMLParser):
@@ -68,9 +69,6 @@ def test_vendored_files_are_those_that_the_notice_names():
     folder = Path(str(VENDOR))
     shipped = {path.relative_to(folder).as_posix() for path in (folder / "leaflet").rglob("*") if path.is_file()}
     assert shipped == {name for _, name in listed}
-
-
-NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\\u003c"]
 
 
 def test_no_name_becomes_markup(both):
@@ -142,7 +140,8 @@ def test_the_difference_from_today_says_how_many_calls_a_year_are_faster_and_slo
 def test_a_plane_city_is_drawn_in_metres(both):
     """And so are its streets, once for both directions."""
     atoms, sites = [[0, 0], [3, 1], [5, 2]], [[1, 0], [1, 0], [4, 1]]
-    city = small_city(geographic=False, atom_locations=atoms, site_locations=sites, atom_shapes=[SQUARE] * 3)
+    shapes = [square(0, 0, 1, 1)] * 3
+    city = small_city(geographic=False, atom_locations=atoms, site_locations=sites, atom_shapes=shapes)
     net, shown = grid_roads(3, 3), evaluation(city, both.sites, both.dispatch_fractions)
     scene = deployment_map(city, shown, roads=net).scene
     assert scene["city"]["plane"]

@@ -8,6 +8,8 @@ import emsopt as eo
 from emsopt.operations import OperationsObjective, Policy, System, best_table, compare, simulate
 
 SYSTEM, SITES = eo.datasets.load_auckland()
+SPACE = eo.DeploymentSpace(SYSTEM.city, 16, colocation=5)
+RULE = Policy(coverage=7.0, busy=0.2, patience=20)
 
 
 def test_figures_of_the_case():
@@ -15,9 +17,6 @@ def test_figures_of_the_case():
     assert [priority.share for priority in SYSTEM.priorities] == [0.57, 0.245, 0.185]
     assert np.bincount(SITES, minlength=14).tolist() == [1, 1, 2, 2, 0, 1, 2, 0, 2, 1, 2, 1, 0, 1]
     assert SYSTEM.minutes[0].max() < 120
-
-
-SPACE = eo.DeploymentSpace(SYSTEM.city, 16, colocation=5)
 
 
 def test_values_are_those_of_simulations_and_are_counted():
@@ -51,9 +50,6 @@ def test_searches_run_and_resume(method, tmp_path):
     search(10, checkpoint=file)
     assert search(24, checkpoint=file).fun == search(24).fun
     refused("checkpoint", search, 24, Policy(on_the_way=False), checkpoint=file)  # another policy is another search
-
-
-RULE = Policy(coverage=7.0, busy=0.2, patience=20)
 
 
 def test_intervals_of_differences_hold_the_truth_as_often_as_they_say():

@@ -1,10 +1,10 @@
 """Simulated operations against closed forms, Markov chains, the exact hypercube, and rules that can be read off drives."""
 
 from itertools import product
-from math import factorial
 
 import numpy as np
 import pytest
+from drawn import erlang_c
 from refusals import refused
 
 import emsopt as eo
@@ -12,10 +12,7 @@ from emsopt.operations import Duration, Policy, Priority, System, simulate
 
 
 def town(rate=2.0, **options):
-    """Return a city of two sites and two atoms at 0, 10 (sites) and 2, 8 km, a hospital at 5 km; 1 km a minute.
-
-    If no priorities are given, calls take a unit for 10 min on scene.
-    """
+    """Sites at 0 and 10 km, atoms at 2 and 8, a hospital at 5; 1 km a minute; without `priorities` 10 min on scene."""
     places = np.array([0.0, 10, 2, 8, 5])
     minutes = np.abs(places[:, None] - places)
     city = eo.City([rate, rate], minutes[:2, 2:4], turnout_times=1.0, service_times=30)
@@ -45,8 +42,7 @@ def test_two_priorities_wait_as_in_a_queue_of_several_servers():
     city = eo.City([5.0], [[1.0]], turnout_times=0, service_times=service)
     system = System(city, priorities=[Priority("urgent", share), Priority("other", 1 - share)])
     found = simulate(system, [0] * c, calls=1_000_000, rng=1)
-    load, full = work / c, work**c / factorial(c)
-    waits = full / (full + (1 - load) * sum(work**k / factorial(k) for k in range(c)))  # Erlang C
+    load, waits = work / c, erlang_c(c, work)
     first = waits * service / c
     for k, wait in enumerate((first / (1 - share * load), first / ((1 - share * load) * (1 - load)))):
         low, high = found.interval("mean_response", k, level=0.999)

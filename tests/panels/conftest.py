@@ -2,6 +2,8 @@
 
 import pytest
 
+import emsopt as eo
+
 
 def pytest_pycollect_makemodule():
     """Skip this folder without ipywidgets, which its modules import."""
@@ -23,3 +25,8 @@ def undrawn():
 def drawn(undrawn, monkeypatch):
     """Draw as users see it."""
     monkeypatch.setattr("emsopt.panels._widgets.png", undrawn)
+
+
+@pytest.fixture(scope="session")
+def city():
+    return eo.datasets.load_st_paul()

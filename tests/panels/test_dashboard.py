@@ -1,7 +1,6 @@
 """The dashboard without a kernel or a browser: it says what the package says, and nothing ends in a traceback."""
 
 import base64
-import datetime
 import html
 import io
 import re
@@ -12,17 +11,13 @@ import pandas as pd
 import pytest
 from ipywidgets.widgets import widget
 from shown import cells
+from uploads import chosen
 
 import emsopt as eo
 from emsopt import DeploymentSpace
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 from emsopt.panels import _uploads, _widgets
 from emsopt.planning.settings import OPTIONS
-
-
-@pytest.fixture(scope="module")
-def st_paul():
-    return eo.datasets.load_st_paul()
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +47,15 @@ def links(refs, name="links"):
     return {file: base64.b64decode(content) for file, content in found}
 
 
-def saved_table(refs, **options):
-    """Return the table of scenarios as it is saved, after the deployments shown were added to it."""
-    refs["add"].click()
-    refs["files_made"].click()
-    return pd.read_csv(io.BytesIO(links(refs)["scenarios.csv"]), **options)
-
-
 def tab(refs, name, title):
     """Return the output of this name after choosing its tab."""
     refs["tabs"].value = title
     return refs[name]
 
 
-def test_figures_are_those_of_the_package(refs, st_paul, drawn):
-    best, median = evaluate_all(st_paul, 9, "approximate").best_sites, p_median(st_paul, 9).sites
-    expected = [exact_hypercube(st_paul, sites) for sites in (median, best, median)]
+def test_figures_are_those_of_the_package(refs, city, drawn):
+    best, median = evaluate_all(city, 9, "approximate").best_sites, p_median(city, 9).sites
+    expected = [exact_hypercube(city, sites) for sites in (median, best, median)]
     shown = cells(refs["figures"])
     assert shown["mean response (min)"] == [f"{e.mean_response:.3f}" for e in expected]
     assert shown["responses of 8 min or more"] == [f"{e.late_fraction(8.0):.2%}" for e in expected]
@@ -91,14 +79,14 @@ def test_every_control_changes_the_answers(refs):
     assert len(cells(tab(refs, "alternatives", "Alternatives"))) == 3
 
 
-def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs, st_paul):
+def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs, city):
     refs["evaluator"].value = "approximate"
     refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
-    spaces = (DeploymentSpace(st_paul, 9, pinned=pinned, closed=(0, 5)) for pinned in ((8,), ()))
-    best, free = (evaluate_all(st_paul, space, "approximate") for space in spaces)
+    spaces = (DeploymentSpace(city, 9, pinned=pinned, closed=(0, 5)) for pinned in ((8,), ()))
+    best, free = (evaluate_all(city, space, "approximate") for space in spaces)
     assert best.values.min() > free.values.min()
     assert cells(refs["figures"])["mean response (min)"][1] == f"{best.values.min():.3f}"
-    names = st_paul.site_names  # one's own is the p-median, with a unit at 0 and none at 8
+    names = city.site_names  # one's own is the p-median, with a unit at 0 and none at 8
     assert f"no unit at {names[8]}, which is to keep one" in refs["answer"].value
     assert f"a unit at {names[0]}, which is closed" in refs["answer"].value
     refs["optimum"].click()
@@ -138,12 +126,7 @@ LOG = {
 
 
 def upload(files):
-    contents = {name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()}
-    moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
-    return tuple(
-        {"name": name, "type": "", "size": len(content), "content": memoryview(content), "last_modified": moment}
-        for name, content in contents.items()
-    )
+    return chosen(files.items())
 
 
 def read(refs, files):
@@ -152,7 +135,7 @@ def read(refs, files):
     refs["read"].click()
 
 
-def test_files_of_a_city_and_of_a_log_are_read(refs, tmp_path, st_paul):
+def test_files_of_a_city_and_of_a_log_are_read(refs, tmp_path, city):
     """Whichever file comes first and whatever it is called."""
     files = {"january.csv": LOG["my_calls.csv"].replace(",", ";"), "houses.csv": LOG["my_stations.csv"]}
     for order in (1, -1):
@@ -163,7 +146,7 @@ def test_files_of_a_city_and_of_a_log_are_read(refs, tmp_path, st_paul):
     assert "Read Mine: 2 atoms, 3 sites" in refs["message"].value
     assert "few calls" not in refs["trust"].value
     assert refs["figures"].value
-    st_paul.save(tmp_path / "city")
+    city.save(tmp_path / "city")
     read(refs, {path.name: path.read_bytes() for path in (tmp_path / "city").iterdir()})
     assert "71 atoms, 17 sites" in refs["message"].value
 
@@ -192,9 +175,9 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
     refs["refuse_bad"].value = False
 
 
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
+def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs):
+    """Otherwise files that never arrive, as the connection was lost, would be those chosen before."""
+    for files, said in (
         ({"My_Calls.CSV": LOG["my_calls.csv"], "Stations_A.csv": LOG["my_stations.csv"].ljust(2048, "\n")},
          "sites. Files: My_Calls.CSV (0.1 KB), Stations_A.csv (2.0 KB)."),
         ({"My_Calls.CSV": "time,lon\n1,2\n", "My_Stations.csv": LOG["my_stations.csv"]}, "My_Calls.CSV"),
@@ -202,15 +185,12 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
         ({"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]}, "ATOMS.csv"),
         (LOG | {"Town roads.net.xml": "<net/>"}, ">Town roads.net.xml has no road open to the vehicle class"),
         ({name.upper(): text for name, text in CITY.items()}, "Read Mine: 2 atoms, 3 sites. Files: CITY.JSON"),
-    ],
-)  # fmt: skip
-def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files, said):
-    """Otherwise files that never arrive, as the connection was lost, would be those chosen before."""
-    read(refs, files)
-    assert said in html.unescape(refs["message"].value)
-    assert refs["files"].value == ()
-    refs["read"].click()
-    assert "No files have arrived yet" in refs["message"].value
+    ):  # fmt: skip
+        read(refs, files)
+        assert said in html.unescape(refs["message"].value)
+        assert refs["files"].value == ()
+        refs["read"].click()
+        assert "No files have arrived yet" in refs["message"].value
 
 
 @pytest.mark.parametrize("what", ["sites.csv", "atoms.csv", "my_stations.csv"])
@@ -239,9 +219,7 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
 def form(refs):
     """The dashboard with the practice town's files under names that tell nothing, and an empty form afterwards."""
     calls, stations = eo.datasets.practice_calls()
-    refs["city"].value = "Your own files"
-    refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
-    refs["read"].click()
+    read(refs, {"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
     yield refs
     for name in OPTIONS:
         refs[name].value = _uploads.FIELD_DEFAULTS.get(name, "")
@@ -338,7 +316,7 @@ def test_the_map_shows_the_roads_that_were_read(shared, refs):
     assert len(shared.refs["map"].page.scene["streets"]["courses"]) >= 12
 
 
-def test_scenarios_are_collected_and_saved_with_their_gain_over_the_baseline(refs, st_paul):
+def test_scenarios_are_collected_and_saved_with_their_gain_over_the_baseline(refs, city):
     """Today's deployment is one's own at the time of the click; gains are differences of what the table shows."""
     refs["evaluator"].value = "approximate"
     today = sorted([*ticked(refs)[:8], next(site for site in range(17) if site not in ticked(refs))])
@@ -347,28 +325,30 @@ def test_scenarios_are_collected_and_saved_with_their_gain_over_the_baseline(ref
     refs["keep"].click()
     assert refs["baseline"].value == "today"
     refs["p_median"].click()
-    median, best = p_median(st_paul, 9).sites, evaluate_all(st_paul, 9, "approximate").best_sites
-    values = [eo.evaluators.approximate_hypercube(st_paul, sites) for sites in (today, median, best, median)]
+    median, best = p_median(city, 9).sites, evaluate_all(city, 9, "approximate").best_sites
+    values = [eo.evaluators.approximate_hypercube(city, sites) for sites in (today, median, best, median)]
     now, shown = values[0], cells(refs["figures"])
     assert shown["gain over today (min)"] == [f"{now.mean_response - e.mean_response:+.3f}" for e in values]
     late = [f"{100 * (now.late_fraction(8.0) - e.late_fraction(8.0)):+.2f}" for e in values]
     assert shown["gain over today, points of 8 min or more"] == late
     refs["label"].value = "=1+1"
     refs["pinned"].value, refs["closed"].value, refs["load"].value = (8,), (0, 5), 2.0
-    table, made = saved_table(refs, index_col="deployment"), links(refs)
+    refs["add"].click()
+    refs["files_made"].click()
+    table = pd.read_csv(io.BytesIO((made := links(refs))["scenarios.csv"]), index_col="deployment")
     assert (set(table["baseline"]), table.loc["today", "gain_min"], set(table["scenario"])) == ({"today"}, 0, {"'=1+1"})
-    assert table["calls_per_hour"].tolist() == pytest.approx([2 * st_paul.total_rate] * len(table), rel=1e-9)
-    assert set(table["pinned"]) == {st_paul.site_names[8]}
-    assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
+    assert table["calls_per_hour"].tolist() == pytest.approx([2 * city.total_rate] * len(table), rel=1e-9)
+    assert set(table["pinned"]) == {city.site_names[8]}
+    assert set(table["closed"]) == {f"{city.site_names[0]}; {city.site_names[5]}"}
     assert list(made) == ["scenarios.csv", "map.html", "deployments.png"]
     refs["load"].value = 1.0
     assert refs["links"].value == ""  # they would no longer be of what is shown
 
 
-def test_a_fleet_carries_its_load_and_ones_own_deployment_follows_it(refs, st_paul):
+def test_a_fleet_carries_its_load_and_ones_own_deployment_follows_it(refs, city):
     """625 calls of an hour in a week are 3.75 at once: 13 units are busy for at most 30 % of the time."""
     refs["units"].value = 12
-    assert ticked(refs) == p_median(st_paul, 12).sites.tolist()
+    assert ticked(refs) == p_median(city, 12).sites.tolist()
     refs["sites"][ticked(refs)[0]].value = False  # now it is one's own
     mine = set(ticked(refs))
     assert "You placed 11 of 12 units" in refs["answer"].value
@@ -452,19 +432,17 @@ def test_a_search_can_be_cancelled_and_another_city_ends_it(refs):
     assert "Practice town" in refs["figures"].value
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "said"),
-    [
+def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
+    before = form["figures"].value
+    for field, text, said in (
         ("speed_kmh", "0", "the field Speed (km/h) must be from 5 to 150 km/h; got 0"),
         ("service_times", "long", "the field Service (min) must be a number"),
         ("hours", "7", "the field Hours must have a form such as 7-19"),
         ("columns", "hour=x", "the field Columns of calls must map"),
         ("today", "Atlantis", "no site is named 'Atlantis'"),
-    ],
-)
-def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form, field, text, said):
-    before = form["figures"].value
-    form[field].value = text
-    form["again"].click()
-    assert said.lower() in html.unescape(form["message"].value).lower()
-    assert form["figures"].value == before
+    ):
+        blank, form[field].value = form[field].value, text
+        form["again"].click()
+        assert said.lower() in html.unescape(form["message"].value).lower()
+        assert form["figures"].value == before
+        form[field].value = blank

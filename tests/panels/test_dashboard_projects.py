@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from ipywidgets import VBox
 from refusals import refused
-from test_dashboard import links, upload
+from test_dashboard import links, read, upload
 
 import emsopt as eo
 from emsopt import panels
@@ -25,11 +25,6 @@ from emsopt.planning import steps
 
 TABS = ("Districts", "Utilisation", "Alternatives", "Scenarios", "Day plan", "Data and trust")
 SHOWN = ("figures", "districts", "busy", "alternatives", "scenarios", "plan", "trust")
-
-
-def san_jose():
-    calls, stations = eo.datasets.san_jose_calls()
-    return upload({"january.csv": calls.to_frame().to_csv(index=False), "houses.csv": stations.to_csv(index=False)})
 
 
 def made(refs, button):
@@ -96,9 +91,9 @@ def test_saved_killed_and_opened_again_all_figures_are_the_same(tmp_path):
 def own():
     """A dashboard with San José's two files, read, compared, tested and searched."""
     panel = panels.dashboard()
-    panel.refs["city"].value = "Your own files"
-    panel.refs["files"].value = san_jose()
-    panel.refs["read"].click()
+    calls, stations = eo.datasets.san_jose_calls()
+    tables = {"january.csv": calls.to_frame(), "houses.csv": stations}
+    read(panel.refs, {name: table.to_csv(index=False) for name, table in tables.items()})
     for said in ("Times are calibrated", "385 of 3,652 calls got no unit: they are left out", "#1a7f37"):
         assert said in panel.refs["message"].value  # success has its own colour
     panel.refs["sites"][3].value = 0
@@ -164,8 +159,8 @@ def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project():
     stations = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": 45.05})
     tables = {name: table.to_csv(index=False) for name, table in (("c.csv", calls[~missing]), ("s.csv", stations))}
     refs = panels.dashboard().refs
-    refs["city"].value, refs["files"].value, refs["service_times"].value = "Your own files", upload(tables), "30"
-    refs["read"].click()
+    refs["service_times"].value = "30"
+    read(refs, tables)
     assert "no place (rows 21, 31)" in refs["message"].value
     with zipfile.ZipFile(io.BytesIO(made(refs, "save"))) as archive:
         text = archive.read("project.json").decode()

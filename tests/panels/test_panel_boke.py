@@ -9,11 +9,6 @@ from emsopt import panels
 from emsopt.optimizers.boxes.boke import profile
 
 
-@pytest.fixture(scope="module")
-def shared():
-    return panels.boke_panel(rng=0)
-
-
 def figure(panel, name):
     return cells(panel.refs["figures"])[name][0]
 
@@ -33,18 +28,18 @@ def test_it_opens_with_five_noisy_points_and_steps_to_the_next(drawn):
     np.testing.assert_array_equal(panel.refs["told"](), first)
 
 
-def test_the_next_point_is_boke_s(shared):
+def test_the_next_point_is_boke_s():
     """The same as BOKE asked for the same constants, by its acquisition value."""
-    shared.refs["restart"].click()
-    shared.refs["scale"].value, shared.refs["noise"].value = 0.1, 0.3
-    told = shared.refs["told"]()
+    panel = panels.boke_panel(rng=0)
+    panel.refs["scale"].value, panel.refs["noise"].value = 0.1, 0.3
+    told = panel.refs["told"]()
     boke = eo.optimizers.BOKE(eo.problems.decaying_wave(), noisy=True, scale=0.1, noise_sd=0.3, initial=0, rng=0)
     for x, value in told:
         boke.tell([x], value)
     bound = profile(boke)["bound"]
-    at = np.interp(float(figure(shared, "next")), bound.index, bound)
+    at = np.interp(float(figure(panel, "next")), bound.index, bound)
     assert at >= bound.max() - 1e-3 * np.ptp(bound)
-    assert float(figure(shared, "bandwidth h")) == pytest.approx(0.1 * 5**-0.2, abs=1e-4)
+    assert float(figure(panel, "bandwidth h")) == pytest.approx(0.1 * 5**-0.2, abs=1e-4)
 
 
 @pytest.mark.parametrize("rule", ["scott", "silverman", "fixed"])

@@ -10,11 +10,6 @@ from emsopt.optimizers import METHODS, GPpM
 from emsopt.panels.optimizer import Trace, best_swaps, describe_evaluation, describe_moves, largest_coefficients
 
 
-@pytest.fixture(scope="module")
-def city():
-    return eo.datasets.load_st_paul()
-
-
 @pytest.fixture
 def objective(city):
     return eo.Objective(city, 9, "approximate")
@@ -23,15 +18,6 @@ def objective(city):
 @pytest.fixture
 def panel(objective):
     return eo.panels.optimizer_panel(objective, rng=0)
-
-
-@pytest.fixture(scope="module")
-def ran(city):
-    """A panel after 30 evaluations, to look at."""
-    panel = eo.panels.optimizer_panel(eo.Objective(city, 9, "approximate"), rng=0)
-    advance(panel.refs["trace"](), 29)
-    panel.refs["step"].click()
-    return panel
 
 
 def advance(trace, steps):
@@ -112,8 +98,9 @@ def test_when_all_is_tried_there_is_no_step_left(drawn):
         assert len(refs["trace"]().history) == 3, method
 
 
-def test_it_shows_what_was_asked_and_what_the_method_thinks(city, ran):
-    refs, trace = ran.refs, ran.refs["trace"]()
+def test_it_shows_what_was_asked_and_what_the_method_thinks(city, panel):
+    refs, trace = panel.refs, advance(panel.refs["trace"](), 29)
+    refs["step"].click()
     row, before = trace.history.iloc[-1], trace.history.iloc[-2]
     said = words(refs["said"])
     assert said == describe_evaluation(trace.history)

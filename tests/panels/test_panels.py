@@ -10,11 +10,6 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median, simulate
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
 
-@pytest.fixture(scope="module")
-def city():
-    return eo.datasets.load_st_paul()
-
-
 @pytest.fixture
 def load_panel(city):
     return eo.panels.load_panel(city, 9)

@@ -4,13 +4,13 @@ A sequence is one to four changes of any controls, from wherever the sequence be
 few; ``EMSOPT_FUZZ=500 python -m pytest tests/panels/test_panels_at_random.py`` takes as many of every panel.
 """
 
-import datetime
 import os
 import re
 
 import ipywidgets as widgets
 import numpy as np
 import pytest
+from uploads import chosen
 
 import emsopt as eo
 from emsopt import panels
@@ -19,7 +19,6 @@ from emsopt.panels._uploads import FileChooser
 from emsopt.roads import grid_roads
 
 SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
-MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
 TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")
 UPLOADS = (b"", b"\xff\xfe\x00", b"time,lon,lat\n2025-01-01,-30,45\n", b"name,lon,lat\ns,-30,45\n", NASTY.encode())
@@ -90,12 +89,8 @@ def number(rng, widget):
 
 
 def files(rng):
-    chosen = rng.choice(len(NAMES), rng.integers(1, 4))
-    contents = [UPLOADS[rng.integers(len(UPLOADS))] for _ in chosen]
-    return tuple(
-        {"name": NAMES[k], "type": "", "size": len(c), "content": memoryview(c), "last_modified": MOMENT}
-        for k, c in zip(chosen, contents, strict=True)
-    )
+    names = rng.choice(NAMES, rng.integers(1, 4)).tolist()
+    return chosen((name, UPLOADS[rng.integers(len(UPLOADS))]) for name in names)
 
 
 def change(rng, widget):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from refusals import refused
 from synthetic_log import synthetic_log
+from uploads import chosen
 
 import emsopt as eo
 from emsopt.__main__ import main
@@ -25,12 +26,6 @@ def san_jose():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(areas, "MOST_CELLS_BY_DEFAULT", 200)  # cells that the search has to narrow
         yield eo.planning.advise(*eo.datasets.san_jose_calls())
-
-
-@pytest.fixture(scope="module")
-def practice():
-    today = ["Harbour", "Old Town", "University", "West Gate", "Hospital"]
-    return eo.planning.advise(*eo.datasets.practice_calls(), Settings(today=today, **PRACTICE))
 
 
 def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, monkeypatch, capsys):
@@ -138,8 +133,10 @@ def test_late_calls_are_todays_only_if_today_is_known(san_jose):
     assert not share.search("\n".join(unknown.details))
 
 
-def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
+def test_a_gain_that_costs_others_is_called_a_trade_off():
     """The best mean takes the unit from quarters that wait longer: minutes, calls and zones by hand."""
+    today = ["Harbour", "Old Town", "University", "West Gate", "Hospital"]
+    practice = eo.planning.advise(*eo.datasets.practice_calls(), Settings(today=today, **PRACTICE))
     assert practice.worth_it
     text = str(practice)
     assert "Move 3 of 5 units: from " in text
@@ -234,11 +231,8 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     calls, stations = eo.datasets.san_jose_calls()
     refs = (panel := panels.dashboard()).refs
     refs["city"].value = "Your own files"
-    refs["files"].value = tuple(
-        {"name": name, "content": memoryview(frame.to_csv(index=False).encode()), "size": 1, "type": ""}
-        | {"last_modified": pd.Timestamp("2025-01-01", tz="UTC")}
-        for name, frame in (("calls.csv", calls.to_frame()), ("stations.csv", stations))
-    )
+    tables = (("calls.csv", calls.to_frame()), ("stations.csv", stations))
+    refs["files"].value = chosen((name, frame.to_csv(index=False)) for name, frame in tables)
     refs["read"].click()
     model = panel.bench.opened.log
     pd.testing.assert_frame_equal(model.fit.to_frame(), san_jose.model.fit.to_frame())

@@ -38,13 +38,9 @@ class Known:
             yield self.at(share, ("travel" in vary) * self.travel_sd * t)
 
 
-@pytest.fixture(scope="module")
-def answer():
-    return compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
-
-
-def test_difference_probability_and_weeks_are_those_of_the_closed_form(answer):
+def test_difference_probability_and_weeks_are_those_of_the_closed_form():
     """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
+    answer = compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
     assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
     assert answer.difference[1:] == pytest.approx((mean - 1.645 * sd, mean + 1.645 * sd), abs=0.15)
@@ -84,9 +80,8 @@ def test_more_units_are_better_and_ties_are_named():
     assert set(compare(Known(share=0.49), {"a": [0], "b": [1]}, draws=500, rng=0).tied) == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_messages_say_what_is_wrong():
+    for arguments, message in (
         ({"deployments": {"a": [0], "b": [7]}}, r"`deployments\['b'\]` must be whole site indices from 0 to 1; got 7"),
         ({"deployments": {"a": [0]}}, "two or more named deployments"),
         ({"deployments": [[0], [1]]}, "two or more named deployments"),
@@ -97,11 +92,8 @@ def test_more_units_are_better_and_ties_are_named():
         ({"capacity": "wait"}, "`capacity` must be one of"),
         ({"metric": "median"}, "`metric` must be"),
         ({"fit": 3}, "`fit` must be what emsopt.calls.calibrate returns; got 3"),
-    ],
-)
-def test_messages_say_what_is_wrong(arguments, message):
-    arguments = {"fit": Known(), "deployments": {"a": [0], "b": [1]}} | arguments
-    refused(message, compare, **arguments)
+    ):
+        refused(message, compare, **{"fit": Known(), "deployments": {"a": [0], "b": [1]}} | arguments)
 
 
 def test_a_drawn_city_whose_calls_outgrow_the_units_is_named():

@@ -13,6 +13,7 @@ from emsopt.planning import _plan_search
 from emsopt.planning.day_plan import hourly_plan
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
+SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": [1]}, "some closed": {"closed": [0]}}
 
 
 def shifted(city, hours, strength=2.0, rng=0):
@@ -42,9 +43,8 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
     assert np.array_equal(found.sites, hourly_plan(cities, 4, 1, "approximate", rng=0).sites)
 
 
-@pytest.mark.parametrize(
-    ("cities", "options", "words"),
-    [
+def test_what_cannot_be_planned_is_refused():
+    for cities, options, words in (
         ([], {}, "at least one City"),
         (TOWN, {}, "at least one City"),
         ([TOWN, 3], {}, r"`cities\[1\]` must be an emsopt.City; got int"),
@@ -54,10 +54,8 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
         ([TOWN], {"units": 9}, "do not fit"),
         ([TOWN], {"evaluator": "simulation"}, "must be 'exact' or 'approximate'"),
         ([TOWN], {"progress": 3}, "progress"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(cities, options, words):
-    refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)
+    ):
+        refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)
 
 
 def test_the_list_of_changes_leads_from_one_hour_to_the_next_and_pinned_sites_stay():
@@ -94,9 +92,6 @@ def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
     assert (best.proven, result.proven) == (True, False)
     assert result.lower_bound <= best.value <= result.value + 1e-9
     assert "within" in result.message
-
-
-SPACES = {"one each": {}, "several, one pinned": {"colocation": True, "pinned": [1]}, "some closed": {"closed": [0]}}
 
 
 @pytest.mark.parametrize("which", SPACES)

@@ -19,21 +19,12 @@ def project():
     calls, stations = eo.datasets.practice_calls()
     demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
     table = pd.DataFrame({"recorded": [6.5, np.nan], "verdict": ["usable", "="]}, index=["mean", "<b>"])
-    return Project(
-        demand.city(speed_kmh=40),
-        {
-            "load": 0.1 + 0.2,
-            "units": np.int64(3),
-            "found": [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}],
-        },
-        [{"number": 1, "scenario": "as it is", "gain_min": -0.1}],
-        [
-            Result("back_test", "Back-test", ("Mean response: usable.",), table, ("Zones: a.",)),
-            Result("note", "Said only"),
-        ],
-        {"speed_kmh": 40.0},
-        demand.rates_by_hour(),
-    )
+    found = [{"settings": [1.0, ["late", 8.0], [], True], "sites": ["Harbour"]}]
+    settings = {"load": 0.1 + 0.2, "units": np.int64(3), "found": found}
+    scenarios = [{"number": 1, "scenario": "as it is", "gain_min": -0.1}]
+    result = Result("back_test", "Back-test", ("Mean response: usable.",), table, ("Zones: a.",))
+    city, results = demand.city(speed_kmh=40), [result, Result("note", "Said only")]
+    return Project(city, settings, scenarios, results, {"speed_kmh": 40.0}, demand.rates_by_hour())
 
 
 def test_what_was_saved_comes_back_exactly(project, tmp_path):
@@ -84,40 +75,31 @@ def entry(change):
     return "project.json", with_entry
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_foreign_files_are_refused():
+    for content, said in (
         (b"\x89PNG\r\n", "cut off or damaged"),
         (packed(**{"notes.txt": "hello"}), "the archive holds 'notes.txt'"),
         (packed(**{"project.json": "{}", "../evil.py": "1"}), "the archive holds"),
         (packed(**{"project.json": "{}"}), "'emsopt_project' is missing"),
         (packed(**{"project.json": "[" * 100_000}), "not valid JSON"),
         (packed(**{"project.json": "{}", "city/atoms.csv": " " * 2**27}), "more than 64 MB"),
-    ],
-    ids=["picture", "notes", "path", "no format", "deep", "large"],  # archives hold the time at which they are made
-)
-def test_foreign_files_are_refused(content, said):
-    refused(said, Project.from_bytes, content, "x.zip")
+    ):
+        refused(said, Project.from_bytes, content, "x.zip")
 
 
-FORM = "damaged: a result or a table has another form"
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "said"),
-    [
+def test_damaged_files_are_refused(project):
+    form = "damaged: a result or a table has another form"
+    for file, change, said in (
         (*entry(lambda about: about.update(emsopt_project=2)), "has version 2 of the format"),
         (*entry(lambda about: about.update(settings=[])), "'settings' is missing or of another kind"),
-        (*entry(lambda about: about.update(scenarios=[[1]])), FORM),
-        (*entry(lambda about: about["results"][0]["table"].update(rows=["a"])), FORM),
-        (*entry(lambda about: about["results"][0].pop("kind")), FORM),
-        (*entry(lambda about: about["results"][0].update(table=[])), FORM),
+        (*entry(lambda about: about.update(scenarios=[[1]])), form),
+        (*entry(lambda about: about["results"][0]["table"].update(rows=["a"])), form),
+        (*entry(lambda about: about["results"][0].pop("kind")), form),
+        (*entry(lambda about: about["results"][0].update(table=[])), form),
         ("city/atoms.csv", lambda _: "name\na\n", r"damaged.*atoms\.csv"),
         ("by_hour.csv", lambda _: "hour,a\n0,x\n", "damaged"),
-    ],
-)
-def test_damaged_files_are_refused(project, file, change, said):
-    refused(said, Project.from_bytes, changed(project, file, change), "x.zip")
+    ):
+        refused(said, Project.from_bytes, changed(project, file, change), "x.zip")
 
 
 def test_other_values_and_missing_files_are_refused(project, tmp_path):

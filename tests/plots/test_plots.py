@@ -8,6 +8,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from refusals import refused
 from smallville import CENTRES, small_city
+from uploads import square
 
 from emsopt import plots
 from emsopt.city.travel import great_circle_km
@@ -15,14 +16,9 @@ from emsopt.evaluators import approximate_hypercube
 from emsopt.plots import maps
 
 
-def square(x, y):
-    w, e, s, n = x - 0.01, x + 0.01, y - 0.01, y + 0.01
-    return {"type": "Polygon", "coordinates": [[[w, s], [w, n], [e, n], [e, s], [w, s]]]}
-
-
 @pytest.fixture
 def city():
-    return small_city(atom_shapes=[square(*centre) for centre in CENTRES])
+    return small_city(atom_shapes=[square(x - 0.01, y - 0.01) for x, y in CENTRES])
 
 
 def texts(ax):

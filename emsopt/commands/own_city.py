@@ -99,7 +99,7 @@ def with_option_names(text: object) -> str:
             return option
         return f"`{option}`" if value is None else f"{option} {_quote_value(value)}"
 
-    return Message.of(text).by(spelled, _option_flags())
+    return Message.of(text).write_arguments(spelled, _option_flags())
 
 
 def run(options: Namespace) -> None:

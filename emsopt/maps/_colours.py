@@ -37,7 +37,7 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
         return evaluation.atom_response, "Mean response", "min"
     if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":  # JSON and widgets have lists only
         threshold = _validate.positive_number(value[1], "value[1]", "min")
-        return 100 * evaluation.atom_late(threshold), f"Late ({threshold:g} min or more)", "%"
+        return 100 * evaluation.atom_late_fractions(threshold), f"Late ({threshold:g} min or more)", "%"
     raise InputError(f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.')
 
 

@@ -19,7 +19,7 @@ from ..city.city import HOURS_A_YEAR
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray
 from ..evaluators import Evaluation
-from ..evaluators.metrics import NEGLIGIBLE
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE
 from ..roads.network import RoadNetwork
 from . import _colours
 from ._colours import Limits, Value
@@ -206,7 +206,7 @@ def _difference_view(
     most = max(np.quantile(sizes, 0.9), 1e-9) if sizes.size else 1e-9  # a few atoms that change more need no classes
     step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]  # three and a half steps on either side of 0
     _, label, unit = shaded[first]
-    calls, least = hours * city.arrival_rates, NEGLIGIBLE * np.nansum(city.demand_shares * shaded[second][0])
+    calls, least = hours * city.arrival_rates, NEGLIGIBLE_DIFFERENCE * np.nansum(city.demand_shares * shaded[second][0])
     sides = (values < -least, values > least)
     count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} of {len(values)} areas" for side in sides]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}

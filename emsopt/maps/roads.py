@@ -116,6 +116,6 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     for name, frame in visits.items():
         # a table's attribute `visits` is its column
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
-        _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
+        _validate.check_columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
         named[str(name)] = table.assign(edge=net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']"))
     return named

@@ -79,7 +79,7 @@ class Policy:
         checked = vars(self)  # a frozen dataclass takes no assignments
         _validate.choice(self.dispatch, "dispatch", DISPATCH)
         for name in ("on_the_way", "relocate", "instant"):
-            _validate.truth(getattr(self, name), name)
+            _validate.as_bool(getattr(self, name), name)
         checked["moves"] = _validate.whole_number(self.moves, "moves", 0)
         if self.offsets is not None:
             checked["offsets"] = _validate.real_array(self.offsets, "offsets", (None,))

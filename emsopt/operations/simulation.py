@@ -26,7 +26,7 @@ from .system import HOURS_A_WEEK, System
 if TYPE_CHECKING:
     import pandas as pd
 
-BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
+N_BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class Operations:
         Total response times of the answered calls, from the call to the first unit's arrival, min.
     histogram : ndarray of int, shape (K, 2400)
         Answered calls by response time, in tenths of a minute; the last bin also holds those that took longer.
-    atom_response, atom_late : ndarray, shape (M,)
+    atom_response, atom_late_fractions : ndarray, shape (M,)
         Mean response (min) and late fraction of each atom's answered calls; NaN if there are none.
     utilizations : ndarray, shape (p,)
         Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has no duty.
@@ -69,7 +69,7 @@ class Operations:
     response_sum: FloatArray
     histogram: IntArray
     atom_response: FloatArray
-    atom_late: FloatArray
+    atom_late_fractions: FloatArray
     utilizations: FloatArray
     relocations: float
     taken_over: float
@@ -216,7 +216,7 @@ def simulate(
     offsets, table = policy.offsets_and_table(city, p)
     _validate.choice(capacity, "capacity", ("queue", "loss"))
     trace = _validate.whole_number(trace, "trace", 0)
-    calls = _validate.whole_number(calls, "calls", BATCHES)
+    calls = _validate.whole_number(calls, "calls", N_BATCHES)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
     seed = int(_validate.generator(rng).integers(2**62))
     duty = _duty_hours(shifts, p)
@@ -226,7 +226,7 @@ def simulate(
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
     tally = _events.Counters(
-        batches=np.zeros((BATCHES, K, 5)),
+        batches=np.zeros((N_BATCHES, K, 5)),
         histogram=np.zeros((K, _events.BINS), int),
         atoms=np.zeros((city.n_atoms, 3)),
         moves=np.zeros(2),

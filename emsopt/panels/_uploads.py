@@ -183,7 +183,7 @@ class CityForm(VBox):
 
 def with_control_names(text: object) -> str:
     """Return a message, or that of an error, with the page's controls in place of Python arguments."""
-    return Message.of(text).by(_control_text, CONTROL_NAMES)
+    return Message.of(text).write_arguments(_control_text, CONTROL_NAMES)
 
 
 def _control_text(argument: Argument) -> str:

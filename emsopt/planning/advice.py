@@ -29,7 +29,7 @@ from ..errors import Argument, InputError, Message
 from ..errors._types import PathLike, Progress
 from ..evaluators import p_median
 from ..evaluators.evaluation import Evaluation
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_function
 from . import steps
 from .comparison import Comparison, Interval, metric_wording
 from .day_plan import Plan
@@ -118,7 +118,7 @@ class Advice:
         if self.gain is None or len(self.best.sites) != len(cast("Evaluation", self.today).sites):
             return True
         value = metric_function(self.city, self.model.settings.metric)(cast("Evaluation", self.today))
-        return bool(self.gain.mean >= NEGLIGIBLE * value and self.gain.mean > 0 and not self.gain.low <= 0)
+        return bool(self.gain.mean >= NEGLIGIBLE_DIFFERENCE * value and self.gain.mean > 0 and not self.gain.low <= 0)
 
     @property
     def proposed(self) -> Evaluation | None:
@@ -327,7 +327,7 @@ def _drawback_sentences(advice: Advice, today: Evaluation, best: Evaluation) -> 
         ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
         ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
     ):
-        if new > (1 + NEGLIGIBLE) * old:
+        if new > (1 + NEGLIGIBLE_DIFFERENCE) * old:
             sentences.append(f"{measure} from {form.format(old)} to {form.format(new)}")
     if sentences and advice.gain is not None and advice.gain.mean > 0:
         yield f"This is a trade-off. What rises: {'; '.join(sentences)}."

@@ -34,7 +34,7 @@ from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError, _validate
 from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_costs, metric_label
 
 INTERVAL_LEVEL = 0.9
 INTERVAL_QUANTILES = [(1 - INTERVAL_LEVEL) / 2, 1 - (1 - INTERVAL_LEVEL) / 2]
@@ -311,7 +311,7 @@ def _atom_table(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
     ``size`` is the mean metric of the first deployment.
     """
     low, high = np.quantile(changes, INTERVAL_QUANTILES, axis=0)
-    small = np.maximum(-low, high) <= NEGLIGIBLE * size
+    small = np.maximum(-low, high) <= NEGLIGIBLE_DIFFERENCE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
     columns |= {"probability_better": probability_below(changes), "verdict": verdict}
@@ -415,7 +415,7 @@ def _smaller_fleet_sentence(answer: Comparison, pair: tuple[int, int]) -> Iterat
 def _zone_sentences(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on how many atoms gain and lose, and their shares of the calls."""
     by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
-    small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
+    small = f"{scale * NEGLIGIBLE_DIFFERENCE * answer.values[:, 0].mean():.2g}{unit}"
     if (by_atom["verdict"] == "same").all():
         if answer.difference.low != 0 or answer.difference.high != 0:
             yield f"In none of the {len(by_atom)} zones does it change by more than {small}."

@@ -34,7 +34,7 @@ from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, IntArray, Progress, Rng
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
 from . import _plan_search
 from .comparison import INTERVAL_LEVEL, Interval, check_hypercube
@@ -76,7 +76,7 @@ class HeldOutGain:
     @property
     def worth_it(self) -> bool:
         """Whether the interval is above 0, and the gain is at least 1 % of the value without moves."""
-        return bool(self.low > 0 and self.relative >= NEGLIGIBLE)
+        return bool(self.low > 0 and self.relative >= NEGLIGIBLE_DIFFERENCE)
 
     @property
     def verdict(self) -> str:
@@ -99,7 +99,7 @@ class HeldOutGain:
         text += f", or {most:.2g} {note} per move ({low:.2g} to {high:.2g})."
         if self.worth_it:
             return f"The moves are worth making if each costs less than {most:.2g} {note.rstrip(',')}. {text}"
-        return f"Leave the units where they are. {text} That is below {NEGLIGIBLE:.0%}."
+        return f"Leave the units where they are. {text} That is below {NEGLIGIBLE_DIFFERENCE:.0%}."
 
     def __repr__(self) -> str:
         return f"<HeldOutGain: {self.verdict}>"

@@ -22,9 +22,9 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import ContradictionError, InputError, Message, _validate
 from ..errors._types import FloatArray, IntArray, Progress, Sites
-from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
+from ..evaluators.by_name import MOST_EXACT_UNITS, check_evaluator, evaluate
 from ..evaluators.evaluation import Evaluation
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_function
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
@@ -148,7 +148,7 @@ def zone_table(city: City, today: Evaluation, other: Evaluation, hours: float, *
 
 def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
     """Return the rows of `zone_table` that wait longer by over 1 % of today's mean response, the largest rise first."""
-    return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
+    return table[table["minutes"] > NEGLIGIBLE_DIFFERENCE * today.mean_response].sort_values("minutes", ascending=False)
 
 
 def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
@@ -202,7 +202,7 @@ def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Eva
 def evaluator_of(model: Model, largest: int) -> str:
     """Return the evaluator for fleets of up to ``largest`` units: that of the settings unless it would be too slow."""
     given = model.settings.evaluator
-    if given is not None and largest > max(EXACT_UP_TO, model.fleet[0]):
+    if given is not None and largest > max(MOST_EXACT_UNITS, model.fleet[0]):
         given = None
     return check_evaluator(given, largest)
 

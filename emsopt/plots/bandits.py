@@ -76,7 +76,7 @@ def cumulative_regret(
     >>> fig, axes = eo.plots.cumulative_regret(eo.datasets.load_study("navigation_agents"))
     """
     quantity = VALUE_NAMES[_validate.choice(value, "value", VALUE_NAMES)]
-    _validate.columns(frame, ("round", value, "run", against, lines, *by))
+    _validate.check_columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
     fig, axes = panels(len(groups), PANEL_SIZE, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):

@@ -70,7 +70,7 @@ def read_tables(
         # `emsopt.roads.snapping` treats motorways as roads that cannot be left
         classes = np.where((access[tails] == 0) & (access[heads] == 0), "motorway", "unknown").tolist()
     ids = _names(arc, NODES, "") if arc.column(NODES) else [f"arc {k + 1}" for k in range(len(tails))]
-    if _validate.truth(two_way, "two_way"):
+    if _validate.as_bool(two_way, "two_way"):
         tails, heads = np.append(tails, heads), np.append(heads, tails)
         lengths, speeds, classes = np.tile(lengths, 2), np.tile(speeds, 2), np.tile(classes, 2).tolist()
         ids += [f"-{name}" for name in ids]

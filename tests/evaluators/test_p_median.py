@@ -207,7 +207,7 @@ def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
     # Raised inside one, it could crash Python. Afterwards, and in other threads, Ctrl-C is what it was.
     after = []
 
-    @solver.interruptible()
+    @solver.delay_ctrl_c()
     def compiled():
         signal.raise_signal(signal.SIGINT)
         after.append("the next statement")

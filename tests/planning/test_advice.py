@@ -271,4 +271,4 @@ def test_gains_of_late_responses_are_told_in_percentage_points():
 def test_a_message_is_said_in_the_words_of_its_reader():
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."
-    assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
+    assert said.write_arguments(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."

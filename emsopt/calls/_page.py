@@ -33,7 +33,7 @@ recorded, outside the interval
 <path d="M17 1V11" stroke="{MODELLED_COLOUR}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
 
 
-def document(title: str, style: str, body: str) -> str:
+def html_document(title: str, style: str, body: str) -> str:
     """Return an HTML page that may load nothing; ``body`` is HTML, ``style`` CSS, ``title`` plain text."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
@@ -43,7 +43,7 @@ def document(title: str, style: str, body: str) -> str:
     )
 
 
-def body(
+def back_test_body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
     """Return the body of a page on a back-test, as HTML; ``figures`` are HTML, all other texts are plain."""

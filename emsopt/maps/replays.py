@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calls.areas import cells
+from ..calls.areas import assign_to_cells
 from ..calls.replaying import Replay
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, IntArray
@@ -147,7 +147,7 @@ def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], In
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched
     minute = np.floor((when - when.min()).astype("timedelta64[s]").astype(float) / 60)  # without seconds
-    grid = cells(played.calls.locations, stations, CELL_KM)
+    grid = assign_to_cells(played.calls.locations, stations, CELL_KM)
     note = (
         f"Calls lie at the centres of cells of {CELL_KM:g} km and the clock is shifted, so that a call cannot be "
         "looked up directly. Whoever has the log can still match the sequence: do not publish this page without "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from .. import plots
-from ..calls._page import document
+from ..calls._page import html_document
 from ..evaluators import Evaluation
 from ..planning.advice import list_changes, tally
 from ..planning.project import Result
@@ -64,7 +64,7 @@ def report_html(bench: Workbench) -> str:
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     parts += ["<h2>What was assumed</h2>", paragraphs(city.notes or "No notes on the data.")]
     parts += [f"<p class='small'>Made with: {escape(_charts.facts_line(bench.provenance()))}.</p>"]
-    return document(city.name, STYLE, "".join(parts))
+    return html_document(city.name, STYLE, "".join(parts))
 
 
 def _comparison_sentences(named: dict[str, Evaluation], base: str, threshold: float) -> str:

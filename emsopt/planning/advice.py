@@ -19,11 +19,11 @@ import pandas as pd
 
 from .._files import atomic
 from ..calls import BackTest, CallLog, Checks
-from ..calls._page import STYLE, document
+from ..calls._page import STYLE, html_document
 from ..calls.log import Source
 from ..calls.profile import hours_a_year
 from ..calls.recorded import late_sentences, recorded_responses
-from ..calls.uses import TITLES as USES
+from ..calls.uses import USE_TITLES
 from ..city.city import City
 from ..errors import Argument, InputError, Message
 from ..errors._types import PathLike, Progress
@@ -193,7 +193,7 @@ class Advice:
         answer, details = (escape("\n".join(lines)) for lines in (self.sentences, self.details))
         body = f"<h1>{escape(self.city.name)}: where should the units wait?</h1><pre>{answer}</pre>"
         body += f"<h2>Details</h2><pre>{details}</pre>{'' if self.report is None else self.report.body}"
-        return document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
+        return html_document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day that moves at most ``moves`` units between two hours."""
@@ -265,7 +265,7 @@ def _use_sentence(tested: BackTest | InputError) -> str:
         said = "The model was not tested, so nothing says how far it can be trusted: "
         return Message(said, *Message.of(tested).parts)
     good = tested.uses["usable"].to_numpy(bool)
-    names = np.array([USES[use].lower() for use in tested.uses.index])
+    names = np.array([USE_TITLES[use].lower() for use in tested.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
     usable += "" if good.all() else f" Not for: {', '.join(names[~good])}."
     if not tested.followed_rule:

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from .._running.loop import bar
-from ..calls import HeldOut
+from ..calls import HeldOutCalls
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
@@ -315,14 +315,14 @@ def _cities_by_hour(cities: object) -> dict[Any, City]:
     return by_hour
 
 
-def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progress: Progress = False) -> Plan:
+def judge_plan(plan: Plan, weeks: Sequence[HeldOutCalls], *, rng: Rng = None, progress: Progress = False) -> Plan:
     """Judge a plan by cross-validation over the weeks of the log, as `emsopt.planning.day_plan` describes.
 
     Parameters
     ----------
     plan : Plan
         Made by `hourly_plan` for the 24 hours of the day. It is returned with its `HeldOutGain` in ``held_out``.
-    weeks : sequence of HeldOut
+    weeks : sequence of HeldOutCalls
         From `emsopt.calls.held_out_weeks`, with the cells or areas of the plan. Raise if their hours and atoms differ.
     rng, progress
         As for `hourly_plan`; progress is in weeks.
@@ -340,7 +340,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
 
     _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     hours, atoms = len(plan.labels), plan.objectives[0].city.n_atoms
-    if len(weeks) < 2 or any(np.shape(week.others) != (hours, atoms) for week in weeks):
+    if len(weeks) < 2 or any(np.shape(week.other_rates) != (hours, atoms) for week in weeks):
         raise InputError(
             f"`weeks` must be at least two with the {hours} hours and {atoms} atoms of the plan. Make them by "
             "`emsopt.calls.held_out_weeks` with the log, cells or areas, and weekdays of the plan."
@@ -358,7 +358,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     gains, moves, rng = [], [], _validate.generator(rng)
     with bar(progress, len(weeks), "week") as show:
         for done, week in enumerate(weeks, 1):
-            by_hour = zip(plan.labels, plan.objectives, week.others, strict=True)
+            by_hour = zip(plan.labels, plan.objectives, week.other_rates, strict=True)
             cities = {label: o.city.replace(arrival_rates=rates, atom_shapes=None) for label, o, rates in by_hour}
             other = hourly_plan(cities, first.space, plan.most_moves, first.evaluator, rng=rng, **how)
             still = tuple(other.fixed_sites.tolist())

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ..calls import Checks, Demand, Fit, aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
+from ..calls._units import busy_minutes, calls_with_unit, end_before_next_call, regular_units
 from ..calls.calibration import describe_missing_units, name_stations
 from ..calls.checks import non_call_masks
-from ..calls.demand import REACH_KM, within_reach
+from ..calls.demand import REACH_KM, near_stations
 from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog, Source
 from ..calls.profile import week_mask
@@ -194,7 +194,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     read = [said + (others and f"{others} `others` changes that."), *_note_on_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
-        calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
+        calls = calls.where(near_stations(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, note, refused = _calibrate(log, stations, s)
     demand = _count_calls(log if fit is None else fit.calls, stations, _count_options(s), rows)
@@ -251,7 +251,7 @@ def _treat_other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tu
 
 def _occupying_rows(rows: CallLog) -> CallLog | None:
     """Return the rows to which a unit was sent, or None if there are none; raise if all of them lack service times."""
-    sent = has_unit(rows)
+    sent = calls_with_unit(rows)
     if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
         said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
         said += "'occupying'. Name the time of clearing by "

@@ -13,11 +13,11 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from ..calls import BackTest, CallLog, Fit, HeldOut, held_out_weeks
+from ..calls import BackTest, CallLog, Fit, HeldOutCalls, held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
-from ..calls.recorded import measures, recorded_responses, rounded_measures
-from ..calls.uses import TITLES
+from ..calls.recorded import recorded_responses, response_measures, rounded_measures
+from ..calls.uses import USE_TITLES
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import ContradictionError, InputError, Message, _validate
@@ -106,7 +106,7 @@ def reasons_against_advice(model: Model, tested: BackTest | InputError | None, u
     if tested is None or isinstance(tested, InputError):
         return ()
     uses = ("moves",) if model.today is not None and units == len(model.today) else ("moves", "fleet")
-    return tuple(f"{TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
+    return tuple(f"{USE_TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
 
 
 def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> None:
@@ -126,7 +126,7 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
         values = {n: [e.mean_response, e.percentile_90, e.late_fraction(threshold)] for n, e in evaluations.items()}
         return pd.DataFrame({"recorded": np.nan} | values, index=rows)
     minutes, step = recorded_responses(model.recorded_calls)
-    table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
+    table = pd.DataFrame({"recorded": response_measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
         table[name] = rounded_measures(e, step, threshold)
     return table
@@ -256,7 +256,7 @@ def plan_day(
     return judge_plan(plan, parts, rng=0, progress=progress) if parts else plan
 
 
-def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
+def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOutCalls]:
     """Return the weeks of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
     counting: dict[str, Any] = {"weekdays": model.settings.weekdays, **model.count_options}
     if searched and units >= MANY_UNITS:

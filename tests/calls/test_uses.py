@@ -10,7 +10,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.uses import judge_starts, separates_places
+from emsopt.calls.uses import judge_separation, judge_starts
 from emsopt.city.travel import great_circle_km
 from emsopt.errors import EmsoptError, InputError
 
@@ -120,7 +120,7 @@ def test_rows_of_unknown_units_may_be_far_from_roads(drawn):
     far = log.where(np.arange(len(log)) % 10 == 0)
     far = dataclasses.replace(far, locations=far.locations + np.array([0, 1]), details=far.details.assign(unit=None))
     fit = eo.calls.calibrate(dataclasses.replace(log, occupying=far), stations, roads=Roads())
-    assert fit.law.per_distance.value == eo.calls.calibrate(log, stations, roads=Roads()).law.per_distance.value
+    assert fit.law.pace.value == eo.calls.calibrate(log, stations, roads=Roads()).law.pace.value
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):
@@ -159,7 +159,7 @@ def test_san_jose_is_trusted_on_days_held_out(san_jose):
 def test_a_model_tells_places_apart_if_longer_times_were_recorded_there(slope, noise, usable, said):
     rng = np.random.default_rng(0)
     modelled = rng.uniform(5, 8, 800)
-    told, why = separates_places(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
+    told, why = judge_separation(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
     assert told == usable
     assert said in why
 
@@ -195,7 +195,7 @@ def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     away = frame.assign(Nature=np.where(np.random.default_rng(0).random(len(frame)) < 0.3, "Stand-by", "Fall"))
     away["on_scene"] = away["on_scene"].mask(away["Nature"] == "Stand-by")
     fit = eo.planning.build(eo.calls.read_calls(away), stations, occupied.settings).fit
-    assert fit.answer_law.per_distance.value == pytest.approx(fit.law.per_distance.value, rel=0.05)
+    assert fit.answer_law.pace.value == pytest.approx(fit.law.pace.value, rel=0.05)
     silent = both.assign(cleared=both["cleared"].mask(both["Nature"] == "Stand-by"))
     refused("how long they keep units busy", eo.planning.build, silent, stations, occupied.settings)
 

@@ -86,7 +86,7 @@ def test_optimal_by_a_general_solver(make, n, m, units):
 def no_heuristic(monkeypatch):
     """Search without interchange, which finds the optimum of most small cities."""
     for method in ("improve", "variable_neighbourhood_search"):
-        monkeypatch.setattr(solver._Search, method, lambda self, *given: None)
+        monkeypatch.setattr(solver._MedianSearch, method, lambda self, *given: None)
 
 
 @pytest.mark.parametrize("seed", [94, 170, 199])

@@ -6,7 +6,7 @@ import pytest
 from refusals import refused
 
 import emsopt as eo
-from emsopt.calls import HeldOut, aggregate_calls, held_out_weeks
+from emsopt.calls import HeldOutCalls, aggregate_calls, held_out_weeks
 from emsopt.planning import hourly_plan, judge_plan
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
@@ -44,10 +44,10 @@ def test_weeks_are_those_of_a_log_cut_by_hand():
     rest = calls.between("2025-01-13", "2030-01-01")
     names = aggregate_calls(calls, stations, cell_km=5).atom_names
     demand = aggregate_calls(rest, stations, cell_km=5)
-    assert (demand.atom_names, week.others) == (names, pytest.approx(demand.rates_by_hour()))
+    assert (demand.atom_names, week.other_rates) == (names, pytest.approx(demand.rates_by_hour()))
     assert week.counts.sum() == len(calls) - len(rest)
     weekend = held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])[0]
-    assert weekend.others == pytest.approx(demand.rates_by_hour(weekdays=[5, 6]))
+    assert weekend.other_rates == pytest.approx(demand.rates_by_hour(weekdays=[5, 6]))
     assert weekend.counts.sum() == np.isin(calls.between("2025-01-06", "2025-01-13").weekdays, [5, 6]).sum()
     calls, stations = log_of(14)
     assert len(held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])) == 4
@@ -62,7 +62,7 @@ def weeks_of(strength, seed, most=6):
     true = TOWN.arrival_rates * np.exp(strength * tilt)
     counts = rng.poisson(14 * true, size=(most, 24, TOWN.n_atoms)).astype(float)
     total = counts.sum(axis=0) + 1e-3
-    weeks = [HeldOut((total - part) / 14 / (most - 1), part) for part in counts]
+    weeks = [HeldOutCalls((total - part) / 14 / (most - 1), part) for part in counts]
     return hourly_plan([TOWN.replace(arrival_rates=r / 14 / most) for r in total], 2, 1, "approximate"), weeks
 
 
@@ -71,7 +71,7 @@ def test_the_gain_is_what_the_calls_of_the_week_save():
     plan, weeks = weeks_of(1.0, 3, most=3)
     judged = judge_plan(plan, weeks)
     for k, week in enumerate(weeks):
-        other = hourly_plan([TOWN.replace(arrival_rates=rates) for rates in week.others], 2, 1, "approximate")
+        other = hourly_plan([TOWN.replace(arrival_rates=rates) for rates in week.other_rates], 2, 1, "approximate")
         saved = 0.0
         for hour in range(24):
             city = plan.objectives[hour].city
@@ -104,7 +104,7 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     assert (judged.verdict, judged.held_out.gains.tolist()) == ("No unit moves all day.", [0, 0, 0])
     assert np.isnan(judged.held_out.per_move).all()
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, weeks[:1])
-    fewer = [HeldOut(week.others[:, 1:], week.counts[:, 1:]) for week in weeks]
+    fewer = [HeldOutCalls(week.other_rates[:, 1:], week.counts[:, 1:]) for week in weeks]
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, fewer)
     refused("`plan` must be", judge_plan, {}, weeks)
 

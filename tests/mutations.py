@@ -45,7 +45,7 @@ IN_PAPER = {
             "equation 3 without the scaling of utilisations",
             "Equation (3)",
             "evaluators/_approximate_equations.py",
-            "    _scale_sum(V, total)\n",
+            "    _scale_to(V, total)\n",
             "",
             ("approximation_error_15-0.2-plane",),
         ),

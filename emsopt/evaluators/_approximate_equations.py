@@ -136,7 +136,7 @@ def _set_utilization_changes(V: FloatArray, rho: FloatArray, queued: float, tota
     """Replace the work offered to each unit, V_i, by the change of its utilisation; return the largest change."""
     for i in range(len(V)):
         V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
-    _scale_sum(V, total)
+    _scale_to(V, total)
     moved = 0.0
     for i in range(len(V)):
         moved = max(moved, abs(V[i] - rho[i]))
@@ -200,7 +200,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _scale_sum(rho: FloatArray, total: float) -> None:
+def _scale_to(rho: FloatArray, total: float) -> None:
     """Scale utilisations in place to a given sum; the excess over 1 of a unit goes to the other units."""
     for _ in range(len(rho)):  # each round but the last fixes at least one more unit at the top
         full, rest = 0.0, 0.0

@@ -179,7 +179,7 @@ def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
     yield "deployments", pd.concat(units).rename(columns={"name": "site"})[columns]
     yield "scenarios", pd.DataFrame([*rows.values()])
-    if len(advice.worse_zones) and advice.worth_it:
+    if len(advice.worse_zones) and advice.is_worthwhile:
         yield "worse", advice.worse_zones.reset_index()
 
 

@@ -113,4 +113,4 @@ def _scales(edges: FloatArray) -> list[dict[str, Any]]:
     """Return two colour scales: one for values, with the given class limits, and one for differences of values."""
     none = np.empty(0)
     around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
-    return [_colours.colour_scale(none, edges), _colours.colour_scale(none, around, _colours.DIVERGING)]
+    return [_colours.colour_scale(none, edges), _colours.colour_scale(none, around, _colours.DIVERGING_COLOURS)]

@@ -23,7 +23,7 @@ from .policy import Policy
 from .simulation import Operations, simulate
 from .system import System
 
-STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
+STEP_SDS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
 
 
 class OperationsObjective(Objective):
@@ -273,7 +273,7 @@ def best_offsets(
                 if sites[u] not in where:
                     tried[sites[u]] = 0  # a site without units has no offset
             else:
-                tried[rng.choice(np.unique(sites))] += rng.choice(STEPS_MIN) * rng.standard_normal()
+                tried[rng.choice(np.unique(sites))] += rng.choice(STEP_SDS_MIN) * rng.standard_normal()
             found = value(where, tried)
             if found <= least:  # equal values too, as the metric is constant nearly everywhere
                 sites, best, least = where, tried, found

@@ -20,7 +20,7 @@ from ..evaluators.simulation import atom_guide
 from . import _events, _fleet
 from ._events import MOST_UNITS
 from ._fleet import PolicyArrays
-from .policy import DISPATCH, RELOCATION, Policy
+from .policy import DISPATCH_RULES, RELOCATION_RULES, Policy
 from .system import HOURS_A_WEEK, System
 
 if TYPE_CHECKING:
@@ -79,31 +79,31 @@ class Operations:
     @property
     def mean_response(self) -> float:
         """Mean minutes from an answered call to the first unit's arrival; NaN if no call was answered."""
-        return _ratio(self.response_sum.sum(), (self.calls - self.lost).sum())
+        return _ratio_or_nan(self.response_sum.sum(), (self.calls - self.lost).sum())
 
     @property
     def late_share(self) -> float:
         """Share of all answered calls that were late by the target of their priority; NaN if there is none."""
-        return _ratio(self.late.sum(), (self.calls - self.lost).sum())
+        return _ratio_or_nan(self.late.sum(), (self.calls - self.lost).sum())
 
     @property
     def loss_probability(self) -> float:
         """Share of all calls that were lost."""
-        return _ratio(self.lost.sum(), self.calls.sum())
+        return _ratio_or_nan(self.lost.sum(), self.calls.sum())
 
     def percentile(self, share: float, priority: int | str | None = None) -> float:
         """Return the response time (min, in tenths) within which a share of the answered calls was reached."""
         counts = self.histogram[self._priority_columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         # the end of its bin, by which all in it are reached
-        return float(reached + 1) / _events.PER_MINUTE if counts[-1] else np.nan
+        return float(reached + 1) / _events.BINS_PER_MINUTE if counts[-1] else np.nan
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of "mean_response" (min), "late" or "loss" (shares), from batch means."""
-        (above, below), level = self._batches(measure, priority), check_level(level)
+        (above, below), level = self._batch_sums(measure, priority), check_level(level)
         return ratio_interval(above, below, level) if below.any() else (np.nan, np.nan)
 
-    def _batches(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
+    def _batch_sums(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the numerator and denominator of a measure in each batch, shapes (B,)."""
         _validate.choice(measure, "measure", ("mean_response", "late", "loss"))
         answered, columns = self.calls - self.lost, self._priority_columns(priority)
@@ -142,13 +142,13 @@ class Operations:
             low, high = self.interval("mean_response", k)
             rows[name] = {
                 "calls": int(calls),
-                "mean_response_min": _ratio(self.response_sum[:, part].sum(), answered),
+                "mean_response_min": _ratio_or_nan(self.response_sum[:, part].sum(), answered),
                 "low": low,
                 "high": high,
                 "percentile_90_min": self.percentile(0.9, k),
-                "late": _ratio(self.late[:, part].sum(), answered),
-                "waited": _ratio(self.waited[:, part].sum(), answered),
-                "lost": _ratio(lost, calls),
+                "late": _ratio_or_nan(self.late[:, part].sum(), answered),
+                "waited": _ratio_or_nan(self.waited[:, part].sum(), answered),
+                "lost": _ratio_or_nan(lost, calls),
             }
         return pd.DataFrame(rows).T.astype({"calls": int})
 
@@ -265,7 +265,7 @@ def simulate(
     )  # fmt: skip
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio_or_nan(part: float, whole: float) -> float:
     """Return ``part / whole``, or NaN if ``whole`` is 0."""
     return float(part / whole) if whole else np.nan
 
@@ -318,10 +318,10 @@ def _policy_arrays(system: System, policy: Policy, offsets: FloatArray, table: I
     sites["near_end"] = np.cumsum([len(groups) for groups in near])
     sites["near"][1:] = sites["near_end"][:-1]
     return PolicyArrays(
-        dispatch=DISPATCH.index(policy.dispatch),
+        dispatch=DISPATCH_RULES.index(policy.dispatch),
         on_the_way=policy.on_the_way,
         queue=queue,
-        relocation=RELOCATION.index(policy.relocation),
+        relocation=RELOCATION_RULES.index(policy.relocation),
         moves=len(table) if policy.instant else policy.moves,  # all move at once
         drive_factor=0.0 if policy.instant else 1.0,
         patience=np.inf if policy.patience is None else policy.patience,

@@ -8,7 +8,7 @@ from html import escape
 from .. import plots
 from ..calls._page import html_document
 from ..evaluators import Evaluation
-from ..planning.advice import list_changes, tally
+from ..planning.advice import list_changes, names_with_counts
 from ..planning.project import Result
 from . import _charts
 from ._tabs import Workbench
@@ -105,7 +105,7 @@ def _better_sentence(named: dict[str, Evaluation], best: str) -> str:
 def _place_sentences(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return sentences on the stations of the proposed units, and on those with fewer or more units than ``base``."""
     new = named.get("proposed", named[base])
-    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {tally(new.site_names)}."]
+    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {names_with_counts(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
         return sentences
     fewer, more = list_changes(named[base].site_names, new.site_names)

@@ -33,10 +33,10 @@ from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_function
 from . import steps
 from .comparison import Comparison, Interval, metric_wording
 from .day_plan import Plan
-from .log_model import Model, build
+from .log_model import LogModel, build
 from .settings import Settings
 
-MOST_NAMED = 3  # zones per line, so that a line fits the screen
+MOST_ZONES_NAMED = 3  # zones per line, so that a line fits the screen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Advice:
 
     Attributes
     ----------
-    model : Model
+    model : LogModel
         The city and how it was made, with cells so narrow that the gain no longer depends on them.
     tested : BackTest or InputError
         Test on days held out, or why there was none.
@@ -60,7 +60,7 @@ class Advice:
         Deployments for the hours of the day; None before `with_day`.
     """
 
-    model: Model
+    model: LogModel
     tested: BackTest | InputError
     found: Mapping[str, Evaluation]
     how: str
@@ -101,14 +101,14 @@ class Advice:
         """
         if self.today is None or self.best is None:
             return None
-        one = steps.gain_of(self.city, self.model.settings.metric, self.today, self.best)
+        one = steps.metric_gain(self.city, self.model.settings.metric, self.today, self.best)
         if self.comparison is None:
             return Interval(one, np.nan, np.nan)
         mean, low, high = self.comparison.difference
         return Interval(one if low <= -one <= high else -mean, -high, -low)
 
     @property
-    def worth_it(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether the best deployment gains 1 % or more of today's metric, with an interval above 0 if that is known.
 
         True if today's deployment is not known or has another number of units; False without a best deployment.
@@ -123,12 +123,12 @@ class Advice:
     @property
     def proposed(self) -> Evaluation | None:
         """The deployment advised: the best found, or today's if no move is worth it; None if no advice is given."""
-        return self.best if self.worth_it else None if self.best is None else self.today
+        return self.best if self.is_worthwhile else None if self.best is None else self.today
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
         """Table of recorded responses and of those modelled for today's and the best deployment, in min and shares."""
-        shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
+        shown = {"today": self.today, "proposed" if self.is_worthwhile else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
         return steps.compare_recorded(self.model, known, self.model.settings.threshold)
 
@@ -152,7 +152,7 @@ class Advice:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The advice in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
-        read, given = self.model.read, "Travel times are given."
+        read, given = self.model.data_notes, "Travel times are given."
         times = (said for said in (*read, *self.model.assumed) if said.startswith(("Times are", "Units are")))
         noted = (said for said in read if said.startswith(("Columns of times", "Today")))
         table = str(recorded_texts(self.recorded).to_string())
@@ -180,7 +180,7 @@ class Advice:
             parts.append((late_sentences(late, threshold, recorded_responses(self.model.recorded_calls)[1]),))
         if self.best is not None:
             parts.append(_deployment_lines(self))
-        if len(self.worse_zones) and self.worth_it:
+        if len(self.worse_zones) and self.is_worthwhile:
             parts.append(("Zones that wait longer (min, calls a year)", self.worse_zones.round(2).to_string()))
         if self.comparison is not None:
             parts.append(("How sure the gain is", str(self.comparison)))
@@ -245,7 +245,7 @@ def advise(
     if steps.reasons_against_advice(model, tested, units):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, tested, found, "not searched")
-    name, sites, how = steps.search(model.objective(units), progress=progress)
+    name, sites, how = steps.find_best(model.objective(units), progress=progress)
     deployments = {name: sites}
     if today is not None:
         model, deployments = steps.narrow_cells(model, (today, sites)), {"today": today, name: sites}
@@ -254,7 +254,7 @@ def advise(
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
         found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, tested, found, how)
-    if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
+    if model.fit is not None and today is not None and advice.is_worthwhile and sorted(today) != sorted(sites):
         advice = replace(advice, comparison=steps.compare_deployments(model, deployments, progress=progress))
     return advice
 
@@ -292,12 +292,12 @@ def _proposal_sentences(advice: Advice) -> list[str]:
         why = "the test does not allow it" if advice.report is not None else "the log contradicts the stations"
         return [f"No plan is proposed, as {why}.", *advice.missing]
     if today is None or gain is None:
-        return [f"Proposed for {len(best.sites)} units: {tally(best.site_names)}."]
+        return [f"Proposed for {len(best.sites)} units: {names_with_counts(best.site_names)}."]
     old, new = (Counter(e.site_names) for e in (today, best))
     if old == new:
         return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
     gained = _gain_text(advice.model.settings.metric, gain)
-    if not advice.worth_it:
+    if not advice.is_worthwhile:
         why = "which chance in the log may explain" if gain.low <= 0 else "not worth a move"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
     fewer, more = list_changes(today.site_names, best.site_names)
@@ -340,8 +340,8 @@ def longer_wait_sentence(worse: pd.DataFrame) -> str:
     """
     if not len(worse):
         return ""
-    zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
-    more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
+    zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_ZONES_NAMED).iterrows())
+    more = f" and {len(worse) - MOST_ZONES_NAMED} more" if len(worse) > MOST_ZONES_NAMED else ""
     calls = f"{worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%})"
     named = ", by their closest station" if worse.index.name == "station" else ""
     return f"Longer waits: {calls} in {len(worse)} zone(s){named}: {zones}{more}."
@@ -354,11 +354,11 @@ def _mistake_sentence(checks: Checks) -> str:
     return said + (f" Worth a look: {look}." if look else "")
 
 
-def _model_lines(model: Model) -> Iterator[Iterable[str]]:
+def _model_lines(model: LogModel) -> Iterator[Iterable[str]]:
     """Yield sections on the data, the assumptions and the calibration, each a title followed by lines."""
     found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
              for f in model.checks)  # fmt: skip
-    yield ("Data", *model.read[1:], *found)
+    yield ("Data", *model.data_notes[1:], *found)
     yield ("Assumed", *model.assumed, model.city.notes)
     if model.fit is not None:
         title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
@@ -380,7 +380,7 @@ def _deployment_lines(advice: Advice) -> Iterator[str]:
     table = pd.DataFrame({name: e.summary(advice.model.settings.threshold) for name, e in advice.found.items()})
     yield f"Deployments ({advice.how})"
     yield f"{next(iter(advice.found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
-    yield from (f"{name}: {tally(e.site_names)}" for name, e in advice.found.items())
+    yield from (f"{name}: {names_with_counts(e.site_names)}" for name, e in advice.found.items())
     if (width := advice.model.demand.cell_km) is not None:
         yield f"Calls are counted in {advice.city.n_atoms} cells of {width:g} km."
 
@@ -389,7 +389,7 @@ def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]
     """Yield sentences on the value of a plan of the day, that without moves, and whether the moves are worth it."""
     o = plan.objectives[0]
     fixed, free = (value_with_gap(value, plan) for value in (plan.fixed_value, plan.free_value))
-    yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
+    yield f"Plan of the day, {o.units} units, {plan.limit_text} ({o.evaluator}): {plan.message}."
     yield f"{o.label}, mean over all calls: {plan.value:.4g}; {fixed} without moves, {free} with unlimited moves."
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
@@ -405,7 +405,7 @@ def value_with_gap(value: float, plan: Plan) -> str:
     return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"
 
 
-def tally(names: Iterable[str]) -> str:
+def names_with_counts(names: Iterable[str]) -> str:
     """Return names and how often each occurs, as "Station 2 x 2, 3, 9"; a first word common to all comes once."""
     units = Counter(names)
     words = {name.partition(" ")[0] for name in units}
@@ -417,4 +417,4 @@ def tally(names: Iterable[str]) -> str:
 def list_changes(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
     """Return the stations that lose units and those that get units, with the numbers of units, as two texts."""
     old, new = Counter(before), Counter(after)
-    return tally((old - new).elements()) or "none", tally((new - old).elements()) or "none"
+    return names_with_counts((old - new).elements()) or "none", names_with_counts((new - old).elements()) or "none"

@@ -39,7 +39,7 @@ from ..evaluators.objective import Objective
 from . import _plan_search
 from .comparison import INTERVAL_LEVEL, Interval, check_hypercube
 
-PER_MOVE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
+MOVE_PRICE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
 NEGLIGIBLE_GAIN = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
 
 
@@ -74,7 +74,7 @@ class HeldOutGain:
     metric: Metric
 
     @property
-    def worth_it(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether the interval is above 0, and the gain is at least 1 % of the value without moves."""
         return bool(self.low > 0 and self.relative >= NEGLIGIBLE_DIFFERENCE)
 
@@ -97,7 +97,7 @@ class HeldOutGain:
             return f"Leave the units where they are. {text}, which cannot be told from no gain."
         most, low, high = self.per_move
         text += f", or {most:.2g} {note} per move ({low:.2g} to {high:.2g})."
-        if self.worth_it:
+        if self.is_worthwhile:
             return f"The moves are worth making if each costs less than {most:.2g} {note.rstrip(',')}. {text}"
         return f"Leave the units where they are. {text} That is below {NEGLIGIBLE_DIFFERENCE:.0%}."
 
@@ -191,18 +191,18 @@ class Plan:
         return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
     @property
-    def limit(self) -> str:
+    def limit_text(self) -> str:
         """The maximum number of moves between hours and the number of moves in the whole day, in words."""
         moves = "1 move" if self.most_moves == 1 else f"{self.most_moves} moves"
         return f"at most {moves} between hours, {int(self.moves.sum())} in all"
 
     def __repr__(self) -> str:
         values = f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves"
-        return f"<Plan: {len(self.labels)} hours, {self.limit}; {values}; {self.message}. {self.verdict}>"
+        return f"<Plan: {len(self.labels)} hours, {self.limit_text}; {values}; {self.message}. {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        label = metric_label(self.objectives[0].metric)
-        values = {"without moves": self.fixed_value, self.limit: self.value, "with unlimited moves": self.free_value}
+        label, limit = metric_label(self.objectives[0].metric), self.limit_text
+        values = {"without moves": self.fixed_value, limit: self.value, "with unlimited moves": self.free_value}
         rows = (
             f"<tr><th style='text-align:left'>{name}</th><td>{value:.4g}</td></tr>" for name, value in values.items()
         )
@@ -267,12 +267,12 @@ def hourly_plan(
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
         if _plan_search.can_enumerate(objectives):
-            rows, values, walk = _plan_search.plan_by_enumeration(objectives, weights, most, PER_MOVE, show)
+            rows, values, walk = _plan_search.plan_by_enumeration(objectives, weights, most, MOVE_PRICE, show)
             gap = walk.cost - walk.bound
             proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
-            rows, values, walk = _plan_search.plan_by_search(objectives, weights, most, PER_MOVE, rng, show)
+            rows, values, walk = _plan_search.plan_by_search(objectives, weights, most, MOVE_PRICE, rng, show)
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))

@@ -15,7 +15,7 @@ from ..errors import InputError, _validate
 from ..errors._types import FloatArray
 from ..maps import _colours
 from ..maps._page import ROADS
-from ..maps.roads import CLASSES, edges_to_mark, gather_visits
+from ..maps.roads import VISIT_CLASSES, edges_to_mark, gather_visits
 from ..roads import RoadNetwork
 from ._style import (
     AxesArray,
@@ -132,9 +132,9 @@ def exploration(
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST_PATH_STYLE))
-        bounds = [kind["from"] for kind in CLASSES]
+        bounds = [kind["from"] for kind in VISIT_CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
-        for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
+        for k, kind in enumerate(VISIT_CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_visit_class_style(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
@@ -142,7 +142,7 @@ def exploration(
         remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
-    handles = [marker(kind["text"], **_visit_class_style(kind)) for kind in CLASSES]
+    handles = [marker(kind["text"], **_visit_class_style(kind)) for kind in VISIT_CLASSES]
     handles += [marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes

@@ -212,7 +212,7 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
     >>> fig, ax = eo.plots.response_distribution(result)
     """
-    named = _colours.named_evaluations(None, evaluations)
+    named = _colours.evaluations_by_name(None, evaluations)
     thresholds = np.array([6.0, 8.0, 10.0])
     end = 1.05 * max(_longest_time(named), *thresholds)
     fig, ax = figure(ax=ax)
@@ -235,7 +235,7 @@ def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = LATE_MIN
 ) -> tuple[Figure, Axes]:
     """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
-    named = _colours.named_evaluations(None, evaluations)
+    named = _colours.evaluations_by_name(None, evaluations)
     longest = _longest_time(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from emsopt.errors._types import ArrayLike, FloatArray, IntArray
     from emsopt.plots._style import AxesArray
 
-SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINE_COLOUR
-CENTRE, INSIDE, OUTSIDE = _colours.CATEGORIES[4], _colours.CATEGORIES[1], _colours.SEQUENTIAL[0]
+SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL_COLOURS[2], _colours.CATEGORY_COLOURS[1], _colours.LINE_COLOUR
+CENTRE, INSIDE, OUTSIDE = _colours.CATEGORY_COLOURS[4], _colours.CATEGORY_COLOURS[1], _colours.SEQUENTIAL_COLOURS[0]
 
-BLUE = _colours.CATEGORIES[0]
-MODEL, ACQUISITION = _colours.CATEGORIES[:2]
+BLUE = _colours.CATEGORY_COLOURS[0]
+MODEL, ACQUISITION = _colours.CATEGORY_COLOURS[:2]
 CUT_LINE: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"}
 NEXT: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}

@@ -83,7 +83,7 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     model = eo.planning.build(calls, stations, eo.planning.Settings(others=others))
     n, count = (kind | far).sum(), len(log)
     said = f" {n:,} rows may not be calls ({kind.sum():,} by their kind and {n - kind.sum():,} far"
-    assert said in model.read[0]
+    assert said in model.data_notes[0]
     assert said in model.city.notes
     assert len(model.log) == (count if others == "answered" else count - n)
     told = [finding.count for finding in model.checks.findings if finding.what == "rows that may be no calls"]
@@ -186,7 +186,7 @@ def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     kept = kept_min(rows, frame)
     more = 1 + kept.sum() / minutes(frame).sum()
     assert occupied.city.offered_load(12) / plain.city.offered_load(12) == pytest.approx(more, rel=0.005)
-    assert f"for {kept.sum() / 60:,.0f} hours in all; the model adds this time to the calls." in occupied.read[0]
+    assert f"for {kept.sum() / 60:,.0f} hours in all; the model adds this time to the calls." in occupied.data_notes[0]
     before, after = (eo.planning.steps.back_test_model(model).to_frame() for model in (plain, occupied))
     same = [table[["recorded", "as_before"]].drop("utilization") for table in (before, after)]
     pd.testing.assert_frame_equal(*same)
@@ -210,7 +210,7 @@ def test_rows_count_until_the_next_call_or_row_of_their_unit(drawn):
     rows.loc[::10, "cleared"] += pd.Timedelta("30 days")
     both = pd.concat([frame, rows]).sort_values("time", kind="stable")
     model = eo.planning.build(eo.calls.read_calls(both), stations, eo.planning.Settings(others="occupying"))
-    assert f" {len(rows[::10])} rows without a usable duration count as 600 min each." in model.read[0]
+    assert f" {len(rows[::10])} rows without a usable duration count as 600 min each." in model.data_notes[0]
     busy = model.log.occupying.to_frame()
     end = busy["time"] + pd.to_timedelta(busy["service_min"], unit="min")
     assert not (busy.groupby("unit")["time"].shift(-1) < end - pd.Timedelta("1s")).any()

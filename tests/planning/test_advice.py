@@ -101,7 +101,7 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
     page = uploads.city_from_uploads([{"name": f.name, "content": f.read_bytes()} for f in files], **options).log
     built = build(*files, Settings(**options))
     assert_same(page.city, built.city)
-    assert (page.fleet, page.read, page.assumed) == (built.fleet, built.read, built.assumed)
+    assert (page.fleet, page.data_notes, page.assumed) == (built.fleet, built.data_notes, built.assumed)
     assert (page.fit is None) == (not drawn)
     assert (built.city.preference is not None) == (built.log.occupying is not None) == (drawn == "dispatch")
     if drawn:
@@ -115,7 +115,7 @@ def assert_same(city, other):
 
 
 def test_a_negligible_gain_is_not_proposed_and_cells_are_fine_enough(san_jose):
-    assert (san_jose.comparison, san_jose.worth_it, san_jose.proposed) == (None, False, san_jose.today)
+    assert (san_jose.comparison, san_jose.is_worthwhile, san_jose.proposed) == (None, False, san_jose.today)
     assert list(san_jose.recorded.columns) == ["recorded", "today", "best found"]
     # Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself.
     model, pair = san_jose.model, (san_jose.today.sites, san_jose.best.sites)
@@ -140,7 +140,7 @@ def test_late_calls_are_todays_only_if_today_is_known(san_jose):
 
 def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
     """The best mean takes the unit from quarters that wait longer: minutes, calls and zones by hand."""
-    assert practice.worth_it
+    assert practice.is_worthwhile
     text = str(practice)
     assert "Move 3 of 5 units: from " in text
     assert "This is a trade-off. What rises: the 90th percentile from " in text
@@ -184,7 +184,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     uses.loc["moves", ["usable", "why"]] = False, "Stations are missing."
     report = replace(san_jose.report, uses=uses)
     monkeypatch.setattr(steps, "back_test_model", lambda *_: report)
-    monkeypatch.setattr(steps, "search", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr(steps, "find_best", lambda *_, **__: pytest.fail("it was searched"))
     blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
     assert blocked.missing == ("Where units and stations should be: Stations are missing.",)
     assert blocked.proposed is None

@@ -92,7 +92,7 @@ def test_where_hours_do_not_differ_the_advice_is_to_leave_them():
     for seed in range(2):
         plan = judge_plan(*weeks_of(0.0, seed))
         assert plan.value <= plan.fixed_value
-        assert not plan.held_out.worth_it
+        assert not plan.held_out.is_worthwhile
         if plan.moves.any() and plan.held_out.moves.any():
             assert plan.verdict.startswith("Leave the units where they are.")
 
@@ -112,7 +112,7 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
 def test_where_calls_wander_the_moves_are_worth_making():
     plan, weeks = weeks_of(1.5, 1)
     gain = (judged := judge_plan(plan, weeks)).held_out
-    assert gain.worth_it
+    assert gain.is_worthwhile
     assert f"if each costs less than {gain.per_move.mean:.2g} call-minutes" in judged.verdict
     cities = [objective.city for objective in plan.objectives]
     mix = {"mean_response": 1, ("late", 4.0): 20}

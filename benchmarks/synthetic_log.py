@@ -118,7 +118,7 @@ def synthetic_log(
     reach = (eo.city.travel.great_circle_km if distances is None else distances)(points, places).T
 
     turnout = _gamma(
-        rng, np.where(eo.calls.calibration.NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv
+        rng, np.where(eo.calls.calibration.IS_NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv
     )
     service = _gamma(rng, np.full(n, truth.service_min), truth.service_cv)
     order = np.argsort(dispatched, kind="stable")

@@ -14,7 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray
 from ..maps import _colours
-from ..maps._page import ROADS
+from ..maps._page import ROAD_COLOUR
 from ..maps.roads import VISIT_CLASSES, edges_to_mark, gather_visits
 from ..roads import RoadNetwork
 from ._style import (
@@ -129,7 +129,7 @@ def exploration(
     fig, axes = _map_axes(len(named), height, ax)
     ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
-        panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
+        panel.add_collection(LineCollection(lines, colors=ROAD_COLOUR, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST_PATH_STYLE))
         bounds = [kind["from"] for kind in VISIT_CLASSES]
@@ -171,7 +171,7 @@ def routes(
     extents = [_extent(net) for net, _ in maps]
     fig, axes = _map_axes(len(extents), max((height for *_, height in extents), default=1.0), ax)
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
-        panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
+        panel.add_collection(LineCollection(lines, colors=ROAD_COLOUR, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
             driven = [lines[edge] for edge in net.edges(path, "path")]
             colour = line_style(k)["color"]

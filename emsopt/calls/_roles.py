@@ -112,7 +112,8 @@ class _ColumnChooser:
             self.assign("lat", self.find(_names.LAT_PATTERNS, self._may_be_coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
             both = self.find(_names.PLACE_PATTERNS, lambda name: self._fits(parse_place, name))
-            self.assign("place", both or next((name for name in self.free if self._fits(_tells_order, name)), None))
+            ordered = lambda text: (place := parse_place(text)) and not place.pair  # such as POINT (x y)
+            self.assign("place", both or next((name for name in self.free if self._fits(ordered, name)), None))
 
     def assign_numbers(self, *roles: str) -> None:
         """Assign columns to ``roles`` of numbers: by a usual name in any case, by another if the cells are numbers."""
@@ -132,7 +133,7 @@ class _ColumnChooser:
         """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), are_blank(cells), strict=True) if not empty]
-        return bool(filled) and sum(form(text) is not None for text in filled) >= _time_forms.LEAST_SHARE * len(filled)
+        return bool(filled) and sum(map(bool, map(form, filled))) >= _time_forms.LEAST_SHARE * len(filled)
 
     def unused_times(self) -> dict[str, str]:
         """Return the columns of times without a role, each with the missing stamp that its name suggests, or ""."""
@@ -267,12 +268,6 @@ def site_column_chooser(columns: Mapping[str, str | None] | None) -> ColumnChoic
         return search.check(where, names, ("lon", "lat"))
 
     return choose
-
-
-def _tells_order(text: str) -> bool | None:
-    """Return True for a place whose form tells which number is the longitude, such as POINT (x y); else None."""
-    found = parse_place(text)
-    return True if found and not found.pair else None
 
 
 def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:

@@ -86,19 +86,15 @@ def draw_uniform(seed: int, n: int, k: int) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def draw_normal(seed: int, n: int, k: int) -> float:
-    """Return a standard normal number from the uniform numbers k and k + 1 of call n (Box and Muller)."""
-    return math.sqrt(-2 * math.log(draw_uniform(seed, n, k))) * math.cos(2 * math.pi * draw_uniform(seed, n, k + 1))
-
-
-@njit(cache=True, nogil=True, inline="always")
 def draw_duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
     """Draw a duration (min): exponential if ``spread`` < 0, fixed if 0, else lognormal with this log deviation."""
     if mean == 0 or spread == 0:
         return mean
     if spread < 0:
         return -mean * math.log(draw_uniform(seed, n, k))
-    return mean * math.exp(spread * draw_normal(seed, n, k) - spread * spread / 2)
+    first, second = draw_uniform(seed, n, k), draw_uniform(seed, n, k + 1)
+    normal = math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)  # Box and Muller
+    return mean * math.exp(spread * normal - spread * spread / 2)
 
 
 @njit(cache=True, nogil=True, inline="always")

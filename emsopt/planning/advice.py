@@ -170,10 +170,7 @@ class Advice:
     @property
     def details(self) -> tuple[str, ...]:
         """Lines with all findings that `sentences` leave out."""
-        parts: list[Iterable[str]] = [
-            *_model_lines(self.model),
-            ("Test on days held out", *_test_lines(self.tested)),
-        ]
+        parts: list[Iterable[str]] = [*_model_lines(self.model), ("Test on days held out", *_test_lines(self.tested))]
         if self.model.recorded_calls is not None:
             threshold = self.model.settings.threshold
             late = None if self.today is None else float(self.today.late_fraction(threshold))

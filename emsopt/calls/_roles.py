@@ -92,7 +92,7 @@ class _ColumnChooser:
     def find(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, n_forms: int = 2
     ) -> str | None:
-        """Return the free column that ``fits`` whose name, in ``n_forms`` forms, matches the earliest pattern."""
+        """Return the free column that ``fits`` and whose name, in ``n_forms`` forms, matches the earliest pattern."""
         for pattern in patterns:
             for name in self.free:
                 if any(re.fullmatch(pattern, form) for form in self.forms[name][:n_forms]) and fits(name):
@@ -198,7 +198,7 @@ def call_column_chooser(
 
 
 def _marks_no_calls(cells: Sequence[object]) -> bool:
-    """Return whether cells have few distinct texts, and one of them, such as "test", tells rows that are no calls."""
+    """Return whether cells have few distinct texts, and one of them, such as "test", means that a row is no call."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
     return len(words) <= MOST_KINDS and any(map(_names.NO_CALL_WORDS.search, words))
 

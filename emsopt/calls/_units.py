@@ -85,7 +85,7 @@ def deployment_of(
 
 
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
-    """Return the units with known ``homes`` that answer at least 5 % as many calls as the median one of them."""
+    """Return the units with known ``homes`` that answer at least 5 % of the median number of calls of these units."""
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
     return counts.index[counts >= LEAST_MEDIAN_SHARE * counts.median()].tolist()

@@ -57,7 +57,7 @@ DURATIONS = {  # from, to
 }
 SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after 3 median turnouts: departure recorded on arrival
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
-MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
+MOST_SHARE_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND_IN_MIN = 1 / 60  # min
 BATCH_SIZE = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
@@ -377,7 +377,7 @@ def _read_durations(log: CallLog) -> _Durations | None:
     departed, travel = minutes["turnout"], minutes["travel"]
     finest = max(exact["dispatched"], exact["en_route"], exact["on_scene"]) <= ONE_SECOND_MIN
     at_dispatch = finest & (departed <= ONE_SECOND_MIN)
-    if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
+    if "en_route" in details and at_dispatch.mean() > MOST_SHARE_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
         if (departed > ONE_SECOND_MIN).sum() < FEWEST_DURATIONS:
             return None

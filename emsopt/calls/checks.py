@@ -181,7 +181,7 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
 
 
 def non_call_masks(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached.
+    """Return masks, (K,), of rows that may be no calls: with a word that says so, and others that no unit reached.
 
     The latter have no arrival, and lie over twice as far from the stations at ``places``, (N, 2), as calls with one do
     on average. There are none unless 30 rows have an arrival, 30 have not, and these are twice as far on average.

@@ -140,7 +140,7 @@ def _lognormal_densities(
 
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
-    """Return the density (per min) of recorded ``minutes``, (K,), of durations that are in truth gamma distributed.
+    """Return the density (per min) of recorded ``minutes``, (K,), if true durations are gamma distributed.
 
     ``mean`` (min) and ``cv`` are of the true durations, ``start`` and ``end`` the resolutions (min) of the stamps.
     """

@@ -142,7 +142,7 @@ class City:
             raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
         turnout = _checked_minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
         service = _checked_minutes(self.service_times, "service_times", shape, strictly=True)
-        _check_work(rates, service)  # needs both, as neither shows its unit alone
+        _check_offered_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
         checked["travel_cv"] = _variation_coefficients(self.travel_cv, "travel_cv", shape)
         checked["turnout_cv"] = _variation_coefficients(self.turnout_cv, "turnout_cv", (n_sites,))
@@ -338,7 +338,7 @@ def _checked_minutes(
     return array
 
 
-def _check_work(rates: FloatArray, service: FloatArray) -> None:
+def _check_offered_work(rates: FloatArray, service: FloatArray) -> None:
     """Raise if all rates are zero, or rates (calls/h) or service times (min) appear to be in another unit."""
     if not rates.any():
         raise InputError("`arrival_rates` are all zero; at least one must be positive.")

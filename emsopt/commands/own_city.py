@@ -150,7 +150,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
-        advice = advice.with_day(moves, progress=_output.progress_option("plan of the day"))
+        advice = advice.with_day_plan(moves, progress=_output.progress_option("plan of the day"))
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")

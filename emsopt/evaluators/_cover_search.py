@@ -227,7 +227,7 @@ class _CoverSearch:
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve what is not fixed by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
+        """Decide the other sites by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
         if self.end == np.inf:
             return self.keep_solution(*self.solve(), self.best)
         other = pool.submit(self.anneal_until_end, 0)
@@ -445,7 +445,7 @@ def _descend(
 
 
 @njit(cache=True, nogil=True)
-def _random(state: NDArray[np.uint64]) -> float:
+def _draw_uniform(state: NDArray[np.uint64]) -> float:
     """Return a uniform random number in [0, 1) by xorshift64*, and advance its ``state``."""
     x = state[0]
     x ^= x >> np.uint64(12)
@@ -506,18 +506,18 @@ def _anneal(
     best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
     for step in range(steps if len(units) else 0):
-        unit = int(_random(state) * len(units))
-        old, new = units[unit], int(_random(state) * n)
+        unit = int(_draw_uniform(state) * len(units))
+        old, new = units[unit], int(_draw_uniform(state) * n)
         own = atom[start[old] : start[old + 1]]
-        if len(own) and _random(state) > FAR_SHARE:
-            j = own[int(_random(state) * len(own))]
-            new = reach.site[reach.back[j] + int(_random(state) * (reach.back[j + 1] - reach.back[j]))]
+        if len(own) and _draw_uniform(state) > FAR_SHARE:
+            j = own[int(_draw_uniform(state) * len(own))]
+            new = reach.site[reach.back[j] + int(_draw_uniform(state) * (reach.back[j + 1] - reach.back[j]))]
         temperature *= cooling
         if new == old or counts[new] == capacities[new]:
             continue
         loss = _loss(own, less, marks, step)
         change = _gain(atom[start[new] : start[new + 1]], more, less, marks, step) - loss
-        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
+        if change >= 0.0 or change > temperature * np.log(_draw_uniform(state) + 1e-300):  # as a logarithm of 0 fails
             _change_units(reach, worth, old, -1, in_reach, more, less)
             _change_units(reach, worth, new, 1, in_reach, more, less)
             counts[old] -= 1

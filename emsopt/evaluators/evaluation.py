@@ -189,12 +189,12 @@ class Evaluation:
         return self.percentile(90)
 
     def late_interval(self, threshold: float) -> tuple[float, float]:
-        """Return the confidence interval of `late_fraction` for one threshold (min); raise unless this is simulated."""
+        """Return the confidence interval of `late_fraction` for one threshold (min); raise without a simulation."""
         estimate = self.late_fraction(positive_number(threshold, "threshold", "min", zero=True))
         return self._simulated_answers.late_interval(estimate, threshold, self.demand_shares)
 
     def percentile_interval(self, q: float) -> tuple[float, float]:
-        """Return the confidence interval of `percentile` (min); raise unless this is simulated.
+        """Return the confidence interval of `percentile` (min); raise without a simulation.
 
         Its ends are the percentiles at the ends of the confidence interval of ``q`` (Woodruff, R. S. 1952, Confidence
         intervals for medians, Journal of the American Statistical Association 47(260), 635-646).

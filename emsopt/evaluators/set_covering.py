@@ -165,7 +165,7 @@ def greedy_cover(reach: Patterns) -> IntArray:
 
 
 def _maximise_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of ``len(sites)`` rows that reaches most columns twice or more, and a bound on their number."""
+    """Return the ``len(sites)`` rows that cover all columns and the most of them twice, and a bound on how many."""
     import scipy.sparse as sp
     from scipy.optimize import LinearConstraint
 

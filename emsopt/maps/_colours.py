@@ -65,7 +65,7 @@ def ramp_colours(n: int, ramp: Sequence[str] = SEQUENTIAL_COLOURS) -> list[str]:
 
 
 def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL_COLOURS) -> dict[str, Any]:
-    """Return a colour scale as a dict: limits and colours of classes, and whether values are "below" or "above" all."""
+    """Return a colour scale as a dict: limits and colours of classes, and whether values lie below or above them."""
     finite = values[np.isfinite(values)]
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],

@@ -57,7 +57,7 @@ class Advice:
     comparison : Comparison or None
         Interval of the gain; None if the gain is negligible, or times are not calibrated.
     plan : Plan or None
-        Deployments for the hours of the day; None before `with_day`.
+        Deployments for the hours of the day; None before `with_day_plan`.
     """
 
     model: LogModel
@@ -192,7 +192,7 @@ class Advice:
         body += f"<h2>Details</h2><pre>{details}</pre>{'' if self.report is None else self.report.body}"
         return html_document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
-    def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
+    def with_day_plan(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day that moves at most ``moves`` units between two hours."""
         model, units = self.model, self.model.fleet[0]
         steps.stop_if_not_allowed(model, self.tested, units)

@@ -53,10 +53,10 @@ class HeldOutGain:
         For each week: gain per call (min, or the unit of another metric), number of calls, and moves per day.
     calls_per_day, mean, low, high : float
         Mean number of calls per day of the log, and mean gain per call with its 90 % interval.
-    per_move : Interval
+    gain_per_move : Interval
         Gain over the calls of a day per move of the day, with its interval: what a move may cost at most, in
         call-minutes, late calls, or the sum of another metric over the calls. NaN if no plan moves a unit.
-    relative : float
+    relative_gain : float
         ``mean`` as a share of the value without moves.
     metric : str, tuple or mapping
         Metric of the plan, as for `Objective`.
@@ -69,14 +69,14 @@ class HeldOutGain:
     mean: float
     low: float
     high: float
-    per_move: Interval
-    relative: float
+    gain_per_move: Interval
+    relative_gain: float
     metric: Metric
 
     @property
     def is_worthwhile(self) -> bool:
         """Whether the interval is above 0, and the gain is at least 1 % of the value without moves."""
-        return bool(self.low > 0 and self.relative >= NEGLIGIBLE_DIFFERENCE)
+        return bool(self.low > 0 and self.relative_gain >= NEGLIGIBLE_DIFFERENCE)
 
     @property
     def verdict(self) -> str:
@@ -91,11 +91,11 @@ class HeldOutGain:
         mean, low, high = (scale * value for value in (self.mean, self.low, self.high))
         text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
-            f"{mean:.3f} {unit} ({self.relative:.1%}; {INTERVAL_LEVEL:.0%} interval {low:.3f} to {high:.3f})"
+            f"{mean:.3f} {unit} ({self.relative_gain:.1%}; {INTERVAL_LEVEL:.0%} interval {low:.3f} to {high:.3f})"
         )
         if self.low <= 0:
             return f"Leave the units where they are. {text}, which cannot be told from no gain."
-        most, low, high = self.per_move
+        most, low, high = self.gain_per_move
         text += f", or {most:.2g} {note} per move ({low:.2g} to {high:.2g})."
         if self.is_worthwhile:
             return f"The moves are worth making if each costs less than {most:.2g} {note.rstrip(',')}. {text}"
@@ -374,7 +374,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOutCalls], *, rng: Rng = None, pr
     n, mean = len(gains), float(np.array(gains) @ calls / calls.sum())
     reach = float(t.ppf((1 + INTERVAL_LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
     low, high = mean - reach, mean + reach
-    per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
+    gain_per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
     found = HeldOutGain(
         gains=np.array(gains),
         calls=calls,
@@ -383,8 +383,8 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOutCalls], *, rng: Rng = None, pr
         mean=mean,
         low=low,
         high=high,
-        per_move=Interval(*per_move.tolist()),
-        relative=mean / plan.fixed_value if plan.fixed_value else 0.0,
+        gain_per_move=Interval(*gain_per_move.tolist()),
+        relative_gain=mean / plan.fixed_value if plan.fixed_value else 0.0,
         metric=first.metric,
     )
     return replace(plan, held_out=found)

@@ -67,7 +67,7 @@ def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
         log = synthetic_log(stations, calls_per_day=per_day, days=20, rng=1)
         found = eo.planning.advise(log, stations)
         assert "Cannot tell" in found.report.uses.loc["moves", "why"]
-    refused("plan of the day", found.with_day, 1)
+    refused("plan of the day", found.with_day_plan, 1)
     assert not eo.planning.advise(log, stations, Settings(turnout_times=12.0)).report.usable("mean")
     assert "does not reach the recorded" in build(log, stations, Settings(speed_kmh=10, turnout_times=9)).fleet[1]
     for wrong in ({"today": []}, {"threshold": -1}):
@@ -176,7 +176,7 @@ def test_a_log_that_contradicts_the_stations_is_not_advised_on(what):
     assert (found.model.fit is None) == (what == "stations")  # the log as a whole does not contradict them
     assert found.best is found.proposed is None
     assert re.search("No plan is proposed, as the log contradicts(.|\n)*stations are missing", str(found))
-    refused("plan of the day", found.with_day, 1)
+    refused("plan of the day", found.with_day_plan, 1)
 
 
 def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):

@@ -82,7 +82,7 @@ def test_the_gain_is_what_the_calls_of_the_week_save():
     gain = judged.held_out
     assert gain.mean == pytest.approx(np.average(gain.gains, weights=gain.calls))
     per_day = sum(objective.city.total_rate for objective in plan.objectives)
-    assert gain.per_move.mean == pytest.approx(gain.mean * per_day / gain.moves.mean())
+    assert gain.gain_per_move.mean == pytest.approx(gain.mean * per_day / gain.moves.mean())
     spread = np.std(gain.gains, ddof=1) * np.sqrt(1 / 3 + 1 / 2) * 2.919986  # Student's t, 2 degrees of freedom, 95 %
     assert (gain.high - gain.low) / 2 == pytest.approx(spread)
 
@@ -102,7 +102,7 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     still = hourly_plan([o.city for o in plan.objectives], 2, 0, "approximate")
     judged = judge_plan(still, weeks)
     assert (judged.verdict, judged.held_out.gains.tolist()) == ("No unit moves all day.", [0, 0, 0])
-    assert np.isnan(judged.held_out.per_move).all()
+    assert np.isnan(judged.held_out.gain_per_move).all()
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, weeks[:1])
     fewer = [HeldOutCalls(week.other_rates[:, 1:], week.counts[:, 1:]) for week in weeks]
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, fewer)
@@ -113,7 +113,7 @@ def test_where_calls_wander_the_moves_are_worth_making():
     plan, weeks = weeks_of(1.5, 1)
     gain = (judged := judge_plan(plan, weeks)).held_out
     assert gain.is_worthwhile
-    assert f"if each costs less than {gain.per_move.mean:.2g} call-minutes" in judged.verdict
+    assert f"if each costs less than {gain.gain_per_move.mean:.2g} call-minutes" in judged.verdict
     cities = [objective.city for objective in plan.objectives]
     mix = {"mean_response": 1, ("late", 4.0): 20}
     label = " of (1 x mean response (min) + 20 x fraction of responses of 4 min or more) per call ("

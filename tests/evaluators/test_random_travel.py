@@ -75,6 +75,14 @@ def test_a_simulation_draws_the_times():
     np.testing.assert_allclose(run.atom_late_fractions(8.0), by_hand, rtol=1e-12)
 
 
+def test_the_100th_percentile_of_many_calls_is_the_longest_response():
+    """The weights of 100,000 calls of one atom add up, rounded, to less than 1 - 1e-12."""
+    city = eo.City([2.0], [[5.0]], turnout_times=1, service_times=20, travel_cv=0.4)
+    run = simulate(city, [0] * 4, capacity="queue", calls=100_000, rng=0)
+    longest = run.answers.minutes.max()
+    assert (run.percentile(100), run.percentile_interval(99.999)[1]) == (longest, longest)
+
+
 @pytest.mark.parametrize("city", [CITY, FIXED], ids=["varying", "fixed"])
 def test_95_percent_intervals_of_late_fraction_and_percentile(city):
     """200 short runs; the share that cover the exact value must be from 90 to 99 percent."""

@@ -172,8 +172,8 @@ class Evaluation:
             raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")
         if not self._is_continuous:
             times, weights = self._times_and_weights
-            place = np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))
-            return float(times[min(place, len(times) - 1)])  # the rounded sum of many weights may be below 1 - 1e-12
+            below = np.cumsum(weights)  # whose rounded total may be below 1 - 1e-12
+            return float(times[np.searchsorted(below, min(q / 100, 1 - 1e-12, below[-1]))])
         if q == 100:
             return float("inf")
         from scipy.optimize import brentq

@@ -257,7 +257,7 @@ def malp(
     city, units, threshold, time_limit
         As for `mexclp`.
     reliability : float
-        Smallest probability that a unit in reach is free, above 0 and below 1.
+        Smallest probability that a unit in reach is free, above 0, at most 1.
     busy_fraction : float or "local", optional
         A number is the same q for all units (MALP I); by default the offered load per unit, as in `mexclp`. With
         "local" (MALP II), q is estimated around each atom: the work (erlangs) of the atoms that the site closest to it

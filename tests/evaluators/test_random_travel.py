@@ -75,6 +75,12 @@ def test_a_simulation_draws_the_times():
     np.testing.assert_allclose(run.atom_late_fractions(8.0), by_hand, rtol=1e-12)
 
 
+def test_a_percentile_beyond_the_tail_that_is_integrated_is_infinite():
+    e = exact_hypercube(CITY.replace(turnout_cv=0.3), [0, 1])
+    assert np.isfinite(e.percentile(99.9999))
+    assert e.percentile(99.9999999) == np.inf
+
+
 def test_the_100th_percentile_of_many_calls_is_the_longest_response():
     """The weights of 100,000 calls of one atom add up, rounded, to less than 1 - 1e-12."""
     city = eo.City([2.0], [[5.0]], turnout_times=1, service_times=20, travel_cv=0.4)

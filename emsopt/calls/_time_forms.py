@@ -163,20 +163,20 @@ def kind_of_cells(cells: Iterable[object], time_format: str | None = None) -> st
     """
     sample = list(islice(filter(None, _iterate_texts(cells)), SAMPLE_SIZE))
 
-    def most(fits: Callable[[str], object]) -> bool:
+    def most_fit(fits: Callable[[str], object]) -> bool:
         return sum(map(bool, map(fits, sample))) >= LEAST_SHARE * len(sample)
 
     if not sample:
         return ""
     if time_format not in (None, *ORDERS) and (~np.isnat(apply_format(sample, str(time_format)))).mean() > LEAST_SHARE:
         return "moment"
-    if most(lambda text: ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
+    if most_fit(lambda text: ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
         return "clock"
-    if most(FRACTION.fullmatch) and re.search("[1-9]", "".join(filter(FRACTION.fullmatch, sample))):
+    if most_fit(FRACTION.fullmatch) and re.search("[1-9]", "".join(filter(FRACTION.fullmatch, sample))):
         return "fraction"
-    if most(SECONDS.fullmatch):
+    if most_fit(SECONDS.fullmatch):
         return "seconds"
-    return _kind_of_dates(sample) or ("spelt" if most(ELAPSED_WORDS.fullmatch) else "")
+    return _kind_of_dates(sample) or ("spelt" if most_fit(ELAPSED_WORDS.fullmatch) else "")
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:

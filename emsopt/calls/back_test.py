@@ -218,19 +218,19 @@ def back_test(
     recorded_busy, answered = _workload(fit, log, len(names))
     before_busy, _ = _workload(fit, fit.calls, len(names))
 
-    def measured(minutes: FloatArray) -> dict[str, float]:
+    def measure(minutes: FloatArray) -> dict[str, float]:
         return response_measures(minutes[~np.isnan(minutes)], lattice, limits)
 
-    drawn = pd.DataFrame([measured(row) for row in rounded])
-    found = measured(recorded)
+    drawn = pd.DataFrame([measure(row) for row in rounded])
+    found = measure(recorded)
     if answered is not None:
         drawn["utilization"] = replays.busy.sum(axis=1) / minutes_each.sum()
         found["utilization"] = recorded_busy.sum() / len(sites)
     overall = _summarise_draws(pd.Series(found), drawn)
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
     busy = evaluation.utilizations
-    modelled = measured(_round_to_stamps(total, exact, rng)) | {"utilization": float(busy.mean())}
-    before = measured(stamped_responses(fit.calls)[0]) | {"utilization": float(before_busy.sum() / len(sites))}
+    modelled = measure(_round_to_stamps(total, exact, rng)) | {"utilization": float(busy.mean())}
+    before = measure(stamped_responses(fit.calls)[0]) | {"utilization": float(before_busy.sum() / len(sites))}
     overall = overall.assign(city_model=pd.Series(modelled), as_before=pd.Series(before))
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _group_means(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)

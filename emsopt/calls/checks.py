@@ -50,12 +50,12 @@ class Finding:
     rows: tuple[int, ...] = ()
 
     @property
-    def where(self) -> str:
+    def rows_text(self) -> str:
         """The ``rows`` as text, such as "3, 8, ..."; empty without rows."""
         return ", ".join(map(str, self.rows)) + ", ..." * (0 < len(self.rows) < self.count)
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.text}{self.where and f' Rows: {self.where}'}"
+        return f"{self.what}: {self.text}{self.rows_text and f' Rows: {self.rows_text}'}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +141,7 @@ def _check_rows(log: CallLog) -> Iterator[Finding]:
     text = "repeat the time and place of an earlier one. If each row is a unit sent, use `without_repeats()`; "
     incident = Argument("columns", {"incident": ...})
     parts = (f"{text}or name the column of incidents by ", incident, ", so that the rows of an incident are joined.")
-    yield from _flag("look", "repeated calls", log, log.repeated, Message(*parts))
+    yield from _flag("look", "repeated calls", log, log.repeats, Message(*parts))
 
 
 def _are_near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:

@@ -54,8 +54,8 @@ from .recorded import Estimate, resolution
 
 SOURCES = ("demand", "travel", "service")
 COUNTING_OPTIONS = tuple(signature(aggregate_calls).parameters)[2:]
-OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
-OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
+CITY_OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
+CITY_OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 TYPICAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
 N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
@@ -126,8 +126,8 @@ def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
     """Return the distribution of the cities of a log; all options are those of `aggregate_calls` and `Fit.city`."""
-    if unknown := [name for name in options if name not in OPTIONS]:
-        others = ", ".join(sorted(OPTIONS))
+    if unknown := [name for name in options if name not in CITY_OPTIONS]:
+        others = ", ".join(sorted(CITY_OPTIONS))
         raise InputError(f"there is no option {unknown[0]!r}; there are {others}. Remove it or correct its name.")
     counting = {name: options.pop(name) for name in COUNTING_OPTIONS if name in options}
     demand, calls, atom = demand_and_atoms(fit.calls, fit.stations, **counting)

@@ -167,13 +167,13 @@ class CallLog:
         return self.where(chosen)
 
     @property
-    def repeated(self) -> BoolArray:
+    def repeats(self) -> BoolArray:
         """Whether each call has the same time and place as an earlier one, shape (K,)."""
         return self.to_frame().duplicated(["time", "lon", "lat"]).to_numpy()
 
     def without_repeats(self) -> CallLog:
         """Return the log without the calls that repeat the time and place of an earlier one."""
-        return self.where(~self.repeated)
+        return self.where(~self.repeats)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and columns of `details`."""

@@ -89,7 +89,7 @@ def _quote_value(value: object) -> str:
 def with_option_names(text: object) -> str:
     """Return a message, or that of an error, with command-line options in place of Python arguments."""
 
-    def spelled(argument: Argument) -> str:
+    def spell(argument: Argument) -> str:
         name, value = argument
         option = _option_flags().get(name, f"`{name}`")
         if isinstance(value, dict):
@@ -99,7 +99,7 @@ def with_option_names(text: object) -> str:
             return option
         return f"`{option}`" if value is None else f"{option} {_quote_value(value)}"
 
-    return Message.of(text).write_arguments(spelled, _option_flags())
+    return Message.of(text).write_arguments(spell, _option_flags())
 
 
 def run(options: Namespace) -> None:
@@ -163,7 +163,7 @@ def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
     yield "checks", model.checks.to_frame()
     yield "profile", model.demand.profile.to_frame()
-    yield "recorded", advice.recorded.rename_axis("measure").reset_index()
+    yield "recorded", advice.recorded_measures.rename_axis("measure").reset_index()
     if model.fit is not None:
         yield "calibration", model.fit.to_frame().rename_axis("quantity").reset_index()
     if not found:

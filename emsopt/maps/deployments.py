@@ -280,9 +280,9 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
 def rounded_shapes(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
     """Return GeoJSON geometries with coordinates multiplied by ``scale`` and rounded, without heights."""
 
-    def rounded(node: Any) -> Any:
+    def round_node(node: Any) -> Any:
         if _validate.is_real(node[0]):
             return [round(value * scale, digits) for value in node[:2]]  # without heights
-        return [rounded(child) for child in node]
+        return [round_node(child) for child in node]
 
-    return [{"type": shape["type"], "coordinates": rounded(shape["coordinates"])} for shape in shapes or ()]
+    return [{"type": shape["type"], "coordinates": round_node(shape["coordinates"])} for shape in shapes or ()]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..city import City
 from ..city.deployment_space import check_sites
-from ..city.travel import NODES, WEIGHTS, ResponseLaw
+from ..city.travel import GAUSS_NODES, GAUSS_WEIGHTS, ResponseLaw
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, PathLike, Sites
 from ..evaluators.evaluation import LATE_MIN, is_queue
@@ -93,8 +93,8 @@ def encode_model(city: City) -> dict[str, Any]:
         "service": city.service_times,
         "turnoutSpread": law.turnout_spread,
         "travelSpread": law.travel_spread,
-        "nodes": NODES,
-        "weights": WEIGHTS,
+        "nodes": GAUSS_NODES,
+        "weights": GAUSS_WEIGHTS,
     }
     texts = {name: _encode_array(array, "<f8") for name, array in arrays.items()}  # little-endian on every machine
     texts["ranks"] = _encode_array(city.preference_ranks, "<u2")  # 16 bits are enough for ranks of sites

@@ -300,7 +300,7 @@ def _system_arrays(system: System) -> _events.SystemArrays:
         classes=classes,
         units=units,
         takes=np.array([[other.name in priority.takes_from for other in priorities] for priority in priorities]),
-        to_place=system.to_place,
+        to_place=system.minutes_to_place,
         service=city.service_times,
         hospital_of=np.zeros(city.n_atoms, int) if system.hospital_of is None else system.hospital_of + first,
     )
@@ -309,7 +309,7 @@ def _system_arrays(system: System) -> _events.SystemArrays:
 def _policy_arrays(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> PolicyArrays:
     """Convert a policy to numbers and arrays for compiled code."""
     city = system.city
-    from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
+    from_sites = system.minutes_to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
     # Atoms that the same sites cover are one group.
     patterns, group = np.unique(from_sites <= (policy.coverage or 0), axis=1, return_inverse=True)
     near = [np.flatnonzero(row) for row in patterns]

@@ -229,8 +229,8 @@ class System:
         return 1 if self.minutes is None else len(self.minutes)
 
     @cached_property
-    def to_place(self) -> FloatArray:
-        """Driving times (min) by destination, (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r."""
+    def minutes_to_place(self) -> FloatArray:
+        """Driving times (min) by destination, (R, P, P): ``minutes_to_place[r, b, a]`` is from a to b in mode r."""
         n, m = self.city.travel_times.shape
         if self.minutes is None:
             minutes = np.zeros((1, n + m, n + m))

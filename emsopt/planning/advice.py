@@ -88,7 +88,7 @@ class Advice:
         return next((e for name, e in self.found.items() if name not in ("today", "p-median")), None)
 
     @cached_property
-    def missing(self) -> tuple[str, ...]:
+    def reasons_against(self) -> tuple[str, ...]:
         """Sentences on why the model may not be used for advice on this fleet; empty if it may."""
         return steps.reasons_against_advice(self.model, self.tested, self.model.fleet[0])
 
@@ -121,12 +121,12 @@ class Advice:
         return bool(self.gain.mean >= NEGLIGIBLE_DIFFERENCE * value and self.gain.mean > 0 and not self.gain.low <= 0)
 
     @property
-    def proposed(self) -> Evaluation | None:
+    def proposal(self) -> Evaluation | None:
         """The deployment advised: the best found, or today's if no move is worth it; None if no advice is given."""
         return self.best if self.is_worthwhile else None if self.best is None else self.today
 
     @cached_property
-    def recorded(self) -> pd.DataFrame:
+    def recorded_measures(self) -> pd.DataFrame:
         """Table of recorded responses and of those modelled for today's and the best deployment, in min and shares."""
         shown = {"today": self.today, "proposed" if self.is_worthwhile else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
@@ -155,7 +155,7 @@ class Advice:
         read, given = self.model.data_notes, "Travel times are given."
         times = (said for said in (*read, *self.model.assumed) if said.startswith(("Times are", "Units are")))
         noted = (said for said in read if said.startswith(("Columns of times", "Today")))
-        table = str(recorded_texts(self.recorded).to_string())
+        table = str(recorded_texts(self.recorded_measures).to_string())
         lines = (f"{read[0]} {next(times, given)}", *noted, _use_sentence(self.tested), table)
         return (*lines, *_proposal_sentences(self), _mistake_sentence(self.model.checks))
 
@@ -287,7 +287,7 @@ def _proposal_sentences(advice: Advice) -> list[str]:
     best, today, gain = advice.best, advice.today, advice.gain
     if best is None:
         why = "the test does not allow it" if advice.report is not None else "the log contradicts the stations"
-        return [f"No plan is proposed, as {why}.", *advice.missing]
+        return [f"No plan is proposed, as {why}.", *advice.reasons_against]
     if today is None or gain is None:
         return [f"Proposed for {len(best.sites)} units: {names_with_counts(best.site_names)}."]
     old, new = (Counter(e.site_names) for e in (today, best))
@@ -353,7 +353,7 @@ def _mistake_sentence(checks: Checks) -> str:
 
 def _model_lines(model: LogModel) -> Iterator[Iterable[str]]:
     """Yield sections on the data, the assumptions and the calibration, each a title followed by lines."""
-    found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
+    found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.rows_text and f" Rows: {f.rows_text}")
              for f in model.checks)  # fmt: skip
     yield ("Data", *model.data_notes[1:], *found)
     yield ("Assumed", *model.assumed, model.city.notes)

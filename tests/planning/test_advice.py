@@ -55,7 +55,7 @@ def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, mon
     assert {"report", "calibration", "recorded", "scenarios", "city"} <= names
     assert not {"gains_by_atom", "worse"} & names  # no plan, so no comparison
     written = pd.read_csv(tmp_path / "recorded.csv", index_col=0)
-    np.testing.assert_allclose(written, san_jose.recorded, rtol=1e-12)
+    np.testing.assert_allclose(written, san_jose.recorded_measures, rtol=1e-12)
     report = (tmp_path / "report.html").read_text("utf-8")
     assert "385 of 3,652 calls got no unit" in report
     assert "<svg" in report
@@ -96,7 +96,7 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
     python = eo.planning.advise(*files, Settings(**options))
     assert main(["city", *map(str, files), *flags, "--out", str(tmp_path / "out")]) == 0
     written = pd.read_csv(tmp_path / "out" / "recorded.csv", index_col=0)
-    np.testing.assert_allclose(written, python.recorded, rtol=1e-12)
+    np.testing.assert_allclose(written, python.recorded_measures, rtol=1e-12)
     assert_same(eo.City.load(tmp_path / "out" / "city"), python.city)
     page = uploads.city_from_uploads([{"name": f.name, "content": f.read_bytes()} for f in files], **options).log
     built = build(*files, Settings(**options))
@@ -116,7 +116,7 @@ def assert_same(city, other):
 
 def test_a_negligible_gain_is_not_proposed_and_cells_are_fine_enough(san_jose):
     assert (san_jose.comparison, san_jose.is_worthwhile, san_jose.proposed) == (None, False, san_jose.today)
-    assert list(san_jose.recorded.columns) == ["recorded", "today", "best found"]
+    assert list(san_jose.recorded_measures.columns) == ["recorded", "today", "best found"]
     # Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself.
     model, pair = san_jose.model, (san_jose.today.sites, san_jose.best.sites)
     gains = []
@@ -156,7 +156,7 @@ def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
     assert f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year" in text
     assert f"{worse.index[0]} {worse['minutes'].iloc[0]:+.1f} min" in text
     assert not any("nan" in line for line in practice.sentences)
-    assert "recorded" in practice.recorded  # always beside, even if unknown
+    assert "recorded" in practice.recorded_measures  # always beside, even if unknown
     assert "Longer waits" in practice.html
     assert "<script" not in practice.html
 
@@ -174,7 +174,7 @@ def test_a_log_that_contradicts_the_stations_is_not_advised_on(what):
         calls, settings = replace(calls, details=drives), Settings(hold_out=9, cell_km=4.0)
     found = eo.planning.advise(calls, stations, settings)
     assert (found.model.fit is None) == (what == "stations")  # the log as a whole does not contradict them
-    assert found.best is found.proposed is None
+    assert found.best is found.proposal is None
     assert re.search("No plan is proposed, as the log contradicts(.|\n)*stations are missing", str(found))
     refused("plan of the day", found.with_day_plan, 1)
 
@@ -187,7 +187,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     monkeypatch.setattr(steps, "find_best", lambda *_, **__: pytest.fail("it was searched"))
     blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
     assert blocked.missing == ("Where units and stations should be: Stations are missing.",)
-    assert blocked.proposed is None
+    assert blocked.proposal is None
     assert list(blocked.found) == ["today"]
     for part in ("No plan is proposed", "Stations are missing.", "The model may be used for: mean response"):
         assert part in str(blocked)

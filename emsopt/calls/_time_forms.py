@@ -233,7 +233,7 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
 
 
 def _parse_numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
-    """Convert texts of a form to numbers, shape (K,), NaN for others."""
+    """Convert texts that match ``form`` to numbers, shape (K,); NaN for other texts."""
     return np.array([float(text) if text and form.fullmatch(text) else np.nan for text in written])
 
 

@@ -219,7 +219,7 @@ def _check_non_calls(log: CallLog, places: FloatArray | None) -> Iterator[Findin
 
 
 def _check_one_place(log: CallLog) -> Iterator[Finding]:
-    """Find rounded coordinates, and many calls at one place."""
+    """Find coordinates that are rounded, or else many calls at exactly one place."""
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
         text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Use wide cells."

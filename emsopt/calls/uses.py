@@ -132,7 +132,7 @@ def _judge_share(row: pd.Series[float]) -> Ruling:
 
 
 def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
-    """Judge a row of `BackTest.overall`: the model, and chance, may be off by a relative ``limit`` at most."""
+    """Judge a row of `BackTest.overall`: neither the model nor chance may be off by more than a relative ``limit``."""
     recorded, model, before = row[["recorded", "city_model", "as_before"]]
     if not recorded > 0:
         return False, "Cannot tell: nothing was recorded."

@@ -173,5 +173,5 @@ def _station_entries(names: list[str], points: list[list[float]]) -> list[dict[s
 
 
 def _to_tenths(minutes: ArrayLike) -> list[int | None]:
-    """Return times (min) as whole tenths of a minute, which are short, with None for NaN and infinite ones."""
+    """Return times (min) as whole tenths of a minute, with None for NaN and infinite times."""
     return [round(10 * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]

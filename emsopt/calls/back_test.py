@@ -297,7 +297,7 @@ def _round_to_stamps(minutes: FloatArray, exact: Sequence[float], rng: np.random
 
 
 def _group_means(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
-    """Return mean responses (min), as `_summarise_draws`, of groups of 5 calls or more; calls have a ``group``, (K,)."""
+    """Return mean responses (min), as `_summarise_draws`, of groups of 5 calls or more; each call has a ``group``."""
     n = len(names)
 
     def means(minutes: FloatArray) -> FloatArray:

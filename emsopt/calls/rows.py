@@ -52,7 +52,7 @@ def compile_condition(where: Condition) -> tuple[list[str], Callable[[Sequence[S
 
 
 def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of a mapping to allowed values, and a function that tells whether a row's cells are allowed."""
+    """Return the columns of a mapping to allowed values, and a function that tells if a row's cells are allowed."""
     if not where or not all(isinstance(name, str) for name in where):
         raise _condition_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)

@@ -153,7 +153,7 @@ def choose_site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArr
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need``, (N,), to the units that the table wants at each site, less free units, except u, there or coming."""
+    """Set ``need``, (N,), to the units that the table wants at each site, less free units but u, there or coming."""
     free = 0
     need[:] = 0
     for v in range(len(fleet)):

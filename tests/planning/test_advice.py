@@ -115,7 +115,7 @@ def assert_same(city, other):
 
 
 def test_a_negligible_gain_is_not_proposed_and_cells_are_fine_enough(san_jose):
-    assert (san_jose.comparison, san_jose.is_worthwhile, san_jose.proposed) == (None, False, san_jose.today)
+    assert (san_jose.comparison, san_jose.is_worthwhile, san_jose.proposal) == (None, False, san_jose.today)
     assert list(san_jose.recorded_measures.columns) == ["recorded", "today", "best found"]
     # Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself.
     model, pair = san_jose.model, (san_jose.today.sites, san_jose.best.sites)
@@ -186,7 +186,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     monkeypatch.setattr(steps, "back_test_model", lambda *_: report)
     monkeypatch.setattr(steps, "find_best", lambda *_, **__: pytest.fail("it was searched"))
     blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
-    assert blocked.missing == ("Where units and stations should be: Stations are missing.",)
+    assert blocked.reasons_against == ("Where units and stations should be: Stations are missing.",)
     assert blocked.proposal is None
     assert list(blocked.found) == ["today"]
     for part in ("No plan is proposed", "Stations are missing.", "The model may be used for: mean response"):
@@ -194,7 +194,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     assert "Move " not in str(blocked)
     uses.loc["moves", "usable"], uses.loc["fleet", "usable"] = True, False
     other = eo.planning.advise(*eo.datasets.san_jose_calls(), Settings(units=40))
-    assert [why.partition(":")[0] for why in other.missing] == ["Number of units"]
+    assert [why.partition(":")[0] for why in other.reasons_against] == ["Number of units"]
 
 
 def test_the_fleet_is_todays_or_reaches_the_recorded_mean(san_jose):

@@ -42,7 +42,7 @@ from .uses import USE_TITLES, deviations, judge_fit, judge_separation
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DEFAULT_DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000  # calls times draws, to save memory
 FEWEST_CALLS = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
-LEAST_LEAD, LEAST_EXPLAINED = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all
+LEAST_LEAD, LEAST_EXPLAINED_SHARE = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all
 N_SAMPLES = 200_000  # responses drawn from the hypercube model, so many that their own error does not matter
 
 
@@ -394,7 +394,7 @@ def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
     """Return the first rule that surely no other beats by 5 % of the calls, by masks of calls explained, or None."""
     for rule, own in explained.items():
         leads = [_share_difference(other, own) for name, other in explained.items() if name != rule]
-        if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED:
+        if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED_SHARE:
             return rule
         if not any(more > max(chance, LEAST_LEAD) for more, chance in leads):
             return None

@@ -91,7 +91,7 @@ def one_log(seed):
     report = eo.calls.back_test(fit, later, draws=DRAWS, rng=seed)
     seconds = {"fit_seconds": fitted - start, "test_seconds": time.process_time() - fitted}
     scale = truth.hour_factors[fit_hours(log)].mean()  # the law is that of the log's mix of hours
-    night = eo.calls.calibration.NIGHT[fit_hours(log)].mean()
+    night = eo.calls.calibration.IS_NIGHT[fit_hours(log)].mean()
     true = {
         "minutes_per_km" if roads is None else "road_factor": truth.minutes_per_km * scale,
         "fixed_min": truth.fixed_min * scale,

@@ -190,12 +190,12 @@ class SimplePath:
             for shut in closures:
                 try:
                     path = self.net.shortest_path(costs, self.start, self.end, closed=shut)
-                except eo.errors.NoWayError:
+                except eo.errors.NoPathError:
                     continue
                 count += 1
                 heapq.heappush(waiting, (costs[path].sum(), count, path, shut))
             if not waiting:
-                raise eo.errors.NoWayError("no legal path passes every junction at most once.")
+                raise eo.errors.NoPathError("no legal path passes every junction at most once.")
             _, _, path, shut = heapq.heappop(waiting)
             if (turns := self.repeated(path)) is None:
                 return path

@@ -118,11 +118,11 @@ def synthetic_log(
     reach = (eo.city.travel.great_circle_km if distances is None else distances)(points, places).T
 
     turnout = _gamma(
-        rng, np.where(eo.calls.calibration.NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv
+        rng, np.where(eo.calls.calibration.IS_NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv
     )
     service = _gamma(rng, np.full(n, truth.service_min), truth.service_cv)
     order = np.argsort(dispatched, kind="stable")
-    preferred = _units.closest_first((reach if costs is None else costs(points, places).T)[order], sites)
+    preferred = _units.units_by_cost((reach if costs is None else costs(points, places).T)[order], sites)
     unit = np.empty(n, np.int64)
     unit[order] = _units.assign_units(dispatched[order], preferred, service[order])
     mean = truth.fixed_min + truth.minutes_per_km * reach[np.arange(n), sites[unit]]

@@ -39,6 +39,6 @@ for notebook in sorted((ROOT / "notebooks").glob("0*.ipynb")):
     for number, right in enumerate(answers(notebook), 1):
         name = f"{notebook.stem[:2]}.{number}"
         width = float(table.loc[name, "width"])
-        digests = [eo.datasets.exercises.digest(name, floor(answer / width)) for answer in right]
+        digests = [eo.datasets.exercises.answer_digest(name, floor(answer / width)) for answer in right]
         table.loc[name, "digests"] = " ".join(dict.fromkeys(digests))
 table.to_csv(TABLE, lineterminator="\n")

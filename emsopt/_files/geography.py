@@ -125,7 +125,7 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
     if not rings or not all(map(_is_ring, rings)):
         raise InputError(f"{where}: every ring must have at least three points, each with two finite numbers.")
     if geographic:
-        _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
+        _validate.check_degrees(np.concatenate(rings), f"{where}: its coordinates")
 
 
 def _rings(polygons: Any) -> list[FloatArray]:

@@ -237,7 +237,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     np.float64(29.5)
     """
     within = _validate.positive_number(within, "within", "%", zero=True)
-    _validate.columns(runs, ["evaluation", "best", "best_known", "cpu_seconds"], "runs", "a location study")
+    _validate.check_columns(runs, ["evaluation", "best", "best_known", "cpu_seconds"], "runs", "a location study")
     keys = [name for name in runs if name not in _RESULT_COLUMNS]  # whatever else is a column tells runs apart
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
     ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)

@@ -34,7 +34,7 @@ import pandas as pd
 
 from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, run_seed, stream, summary
 from .._running.loop import RunOptions, Steps, loop
-from ..errors import InputError, NoWayError, _validate
+from ..errors import InputError, NoPathError, _validate
 from ..errors._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..roads.network import RoadNetwork
 from .districts import DistrictGP
@@ -105,7 +105,7 @@ class Navigation:
             expected = prior.draw(rng=stream(self.seed, TRUTH_STREAM))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
-        self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
+        self.shift = np.tile(_validate.array_of_length(0.0 if shift is None else shift, "shift", net.n_edges), hours)
         self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
         always = ~net.closures(() if closed is None or callable(closed) else closed)
@@ -300,7 +300,7 @@ def run(
             arms, is_open = environment.available(t)
             try:
                 path = environment.oracle(agent.indices(t, arms), is_open)
-            except NoWayError as error:  # the rounds before the closure are kept
+            except NoPathError as error:  # the rounds before the closure are kept
                 steps.message = f"round {t} has no open path: {error}"
                 break
             chosen = arms[path]
@@ -387,7 +387,7 @@ def _describe_run(
 ) -> dict[str, Any]:
     """Return the arguments of a run as a dict of plain values, which its checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
-    own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
+    own = {} if shift is None else {"shift": summary(_validate.array_of_length(shift, "shift", net.n_edges))}
     if regression is not None:
         options = {key: value for key, value in vars(regression).items() if isinstance(value, (int, float))}
         own["regression"] = {key: value for key, value in options.items() if key[0] != "_"}

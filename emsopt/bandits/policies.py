@@ -138,7 +138,7 @@ class ShortestPath:
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the cheapest path's edges in driving order, shape (k,), by the costs ``indices`` of all edges, (E,).
 
-        ``allowed`` has one truth value per edge, or per edge and then per connection. Raise `NoWayError` if no path is.
+        ``allowed`` has one truth value per edge, or per edge and then per connection. `NoPathError` if none is.
         """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)  # the network takes what is closed
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
@@ -284,7 +284,7 @@ class Agent:
         if (rectify and sense == "max") or (shift is not None and not rectify):
             got = f"got rectify={rectify}, sense={sense!r}"
             raise InputError(f"`shift` needs rectify=True, and that needs sense='min'; {got}.")
-        self._shift = _validate.one_each(0.0 if shift is None else shift, "shift", regression.n_arms)
+        self._shift = _validate.array_of_length(0.0 if shift is None else shift, "shift", regression.n_arms)
         self.rng = _validate.generator(rng)
 
     def indices(self, t: int, arms: IntArray) -> FloatArray:

@@ -243,7 +243,7 @@ def navigation_prior(
     hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
     # above 10,000 arms, the factor of a dense covariance takes minutes and a round seconds
-    lazy = hours * net.n_edges > 10_000 if lazy is None else _validate.truth(lazy, "lazy")
+    lazy = hours * net.n_edges > 10_000 if lazy is None else _validate.as_bool(lazy, "lazy")
     if size > MEMORY_LIMIT_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
@@ -260,7 +260,7 @@ def navigation_prior(
         )
     contexts = standardize_columns(np.column_stack([lengths, speeds, inclines]))
     scale_of_k_f = np.asarray(lengthscale)
-    _validate.one_each(scale_of_k_f.tolist(), "lengthscales", contexts.shape[1], low=0.0, strictly=True)
+    _validate.array_of_length(scale_of_k_f.tolist(), "lengthscales", contexts.shape[1], low=0.0, strictly=True)
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
         on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))

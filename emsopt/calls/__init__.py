@@ -19,7 +19,7 @@ from .calibration import calibrate
 from .checks import Checks as Checks
 from .checks import check_calls
 from .demand import Demand as Demand
-from .demand import HeldOut as HeldOut
+from .demand import HeldOutCalls as HeldOutCalls
 from .demand import aggregate_calls, city_from_calls, held_out_weeks
 from .log import CallLog as CallLog
 from .log import read_calls, read_stations

@@ -26,7 +26,7 @@ _COMMON_WORDS = re.compile(  # words in names of all kinds of times, which disti
 )
 _CALL_WORDS = re.compile("call|incidente?|event|alarm|emergency|appel|intervention|einsatz|llamada|chiamata|melding")
 # Times that are no stamps of a unit: of the patient, of the hospital, of leaving the scene.
-NOT_STAMPS = re.compile(
+OTHER_TIMES = re.compile(
     "hosp|patient|dest|facil|transp|transf|cancel|birth|dob|updat|modif|zielort|klinik|krankenhaus|hopital|"
     "(?:left|leav(?:e|ing)|depart(?:ed|ing|ure)?)(?:from|the)*scene|staging|staged"
 )
@@ -44,7 +44,7 @@ _ID = "(?:no|num|nbr|nr|number|nummer|numero|id|key|ref|reference)"
 _MINUTES = r"(?:time|duration)?(?:in)?(?:min|mins|minutes)"
 
 _CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|entry|entered|start(?:ed)?|request(?:ed)?"
-TIME = (
+TIME_PATTERNS = (
     "time|datetime|timestamp|dttm",
     (
         rf"{_PREFIX}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
@@ -54,7 +54,7 @@ TIME = (
     rf"{_PREFIX}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIME_SUFFIX}",
     rf"{_PREFIX}(?:date|day|time){_TIME_SUFFIX}",
 )
-DATE = ("date", "datum|fecha|data|jour|giorno", *TIME)
+DATE_PATTERNS = ("date", "datum|fecha|data|jour|giorno", *TIME_PATTERNS)
 STAMPS = {
     "dispatched": "disp(?:atch)?(?:ed)?|assign(?:ed|ment)?|alert(?:ed)?|mobili[sz](?:ed|ation)?|toned|paged|sent|"
     "notif(?:y|ied)(?:dispatch)?|allocat(?:ed|ion)|etimes03|alarm(?:ierung|iert|ierungszeit|zeit)|alerte|declenche(?:ment)?|"
@@ -84,7 +84,7 @@ ELAPSED_ROLES = {
 _DURATION_WORDS = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
 ELAPSED_PATTERNS = {role: rf"{_PREFIX}(?:{words}){_DURATION_WORDS}" for role, (*_, words) in ELAPSED_ROLES.items()}
 UNIT_SECONDS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # words in names of elapsed times, and their seconds
-STATUSES = {  # a column of statuses has further words for stamps than names of columns have
+STATUS_WORDS = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
     "en_route": "er|enr|enrt|enroutetoscene|rsp|e",
     "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
@@ -139,23 +139,23 @@ TEXT_ROLES = {
         rf"(?:patient|patientcarereport|pt|pcr|epcr|casualty|victim){_ID}?|patient(?:age|sex|gender)|age|sex|gender",
     ),
 }
-NAME = (
+NAME_PATTERNS = (
     "name|site|station|(?:rettungs|feuer)?wache|centre|caserne|kazerne|estacion|sede|nom|nombre|nome|naam",
     "(?:station|stn|site|facility|depot|base|post|hospital)(?:name|label)|label",
     rf"(?:station|site|facility|depot|base|post)(?:{_ID})?",
     _ID,
 )
-LON = (
+LON_PATTERNS = (
     "lon|longitude|lng|long",
     rf"{_PLACE_PREFIX}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREE_SUFFIX}",
     rf"{_PLACE_PREFIX}x{_DEGREE_SUFFIX}|{_PLACE_PREFIX}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
 )
-LAT = (
+LAT_PATTERNS = (
     "lat|latitude",
     rf"{_PLACE_PREFIX}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREE_SUFFIX}",
     rf"{_PLACE_PREFIX}y{_DEGREE_SUFFIX}|{_PLACE_PREFIX}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
 )
-PLACE = (
+PLACE_PATTERNS = (
     ".*(?:point|geom|geometry|latlng|lonlat|wkt|geocode|place|(?:lat(?:itude)?lon|coord|gps|koord|posi[tz]ion).*)",
     ".*(?:posicion|ubicacion|location|standort).*",
 )
@@ -168,8 +168,8 @@ NO_CALL_WORDS = re.compile(  # some logs have rows that are no calls; their word
 
 
 def is_district(name: str) -> bool:
-    """Return whether a column's name is one of districts, such as "beat", which need not be those of stations."""
-    first_due, any_district = ([re.fullmatch(p, form) for form in forms_of(name)] for p in TEXT_ROLES["first_due"])
+    """Return whether the name of a column is that of districts, such as "beat", which stations need not have."""
+    first_due, any_district = ([re.fullmatch(p, form) for form in name_forms(name)] for p in TEXT_ROLES["first_due"])
     return any(any_district) and not any(first_due)
 
 
@@ -194,7 +194,7 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", plain)]
 
 
-def forms_of(name: str) -> tuple[str, ...]:
+def name_forms(name: str) -> tuple[str, ...]:
     """Return the forms of a name that patterns may match: all of it, without brackets, and its distinctive words."""
     words = [word for word in _words(name) if not _COMMON_WORDS.fullmatch(word)]
     telling = [word for word in words if not _CALL_WORDS.fullmatch(word)] or words
@@ -202,7 +202,7 @@ def forms_of(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=10_000)
-def named_span(name: str) -> tuple[str, str] | None:
+def span_roles(name: str) -> tuple[str, str] | None:
     """Return the roles of the first and last stamp of a time such as "Call to Clear"; None for names without two."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
@@ -215,10 +215,10 @@ def named_span(name: str) -> tuple[str, str] | None:
 
 def _stamp_of_words(words: Sequence[str]) -> str | None:
     """Return the role of the stamp that words name, "time" for the time of the call; None if they name none."""
-    form = forms_of(" ".join(words))[-1]
-    if NOT_STAMPS.search(form) or all(map(_COMMON_WORDS.fullmatch, words)):
+    form = name_forms(" ".join(words))[-1]
+    if OTHER_TIMES.search(form) or all(map(_COMMON_WORDS.fullmatch, words)):
         return None
-    patterns = {**STAMP_PATTERNS, "time": "|".join(TIME[1:3])}
+    patterns = {**STAMP_PATTERNS, "time": "|".join(TIME_PATTERNS[1:3])}
     return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
@@ -230,6 +230,6 @@ def seconds_per_unit(name: str) -> float | None:
 def stamp_of_status(status: str) -> str | None:
     """Return the role of the stamp at which a unit enters a status, such as "on_scene" for "Arrived", or None."""
     word = plain_name(status)
-    if NOT_STAMPS.search(word):
+    if OTHER_TIMES.search(word):
         return None
-    return next((role for role in STAMPS if re.fullmatch(f"{STAMP_PATTERNS[role]}|{STATUSES[role]}", word)), None)
+    return next((role for role in STAMPS if re.fullmatch(f"{STAMP_PATTERNS[role]}|{STATUS_WORDS[role]}", word)), None)

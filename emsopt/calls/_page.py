@@ -33,7 +33,7 @@ recorded, outside the interval
 <path d="M17 1V11" stroke="{MODELLED_COLOUR}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
 
 
-def document(title: str, style: str, body: str) -> str:
+def html_document(title: str, style: str, body: str) -> str:
     """Return an HTML page that may load nothing; ``body`` is HTML, ``style`` CSS, ``title`` plain text."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
@@ -43,7 +43,7 @@ def document(title: str, style: str, body: str) -> str:
     )
 
 
-def body(
+def back_test_body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
     """Return the body of a page on a back-test, as HTML; ``figures`` are HTML, all other texts are plain."""
@@ -77,18 +77,18 @@ def dot_plot(frame: pd.DataFrame, title: str, unit: str) -> str:
     first = np.floor(low / step)
     ticks = step * np.arange(first, max(np.ceil(high / step), first + 1) + 1)  # equal values would leave no width
 
-    def across(value: FloatArray) -> FloatArray:
+    def to_pixels(value: FloatArray) -> FloatArray:
         return LEFT + (WIDTH - LEFT - RIGHT) * (value - ticks[0]) / (ticks[-1] - ticks[0])
 
     bottom = TOP + ROW_HEIGHT * len(frame)
     marks = [f'<text x="{LEFT - 24}" y="{TOP - 10}" text-anchor="end">{escape(unit)}</text>']
-    for tick, x in zip(ticks, across(ticks), strict=True):
+    for tick, x in zip(ticks, to_pixels(ticks), strict=True):
         said = f"{tick:.4g}" if unit else f"{100 * tick:.4g} %"
         marks.append(
             f'<path d="M{x:.1f} {TOP - 4}V{bottom}" stroke="{GRID_COLOUR}"/>'
             f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle">{said}</text>'
         )
-    for k, (name, (recorded, modelled, low, high)) in enumerate(zip(frame.index, across(values), strict=True)):
+    for k, (name, (recorded, modelled, low, high)) in enumerate(zip(frame.index, to_pixels(values), strict=True)):
         y = TOP + ROW_HEIGHT * (k + 0.5)
         marks.append(
             f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(str(name))[:60]}</text>'

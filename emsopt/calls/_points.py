@@ -39,9 +39,9 @@ TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", 
 GEOJSON_ENDINGS = (".geojson", ".json")
 PACKED_ENDINGS = (*(ending + ".gz" for ending in TEXT_ENDINGS + GEOJSON_ENDINGS), ".zip")
 ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, *PACKED_ENDINGS)
-LARGEST_M = 2.1e7  # above all northings of projected coordinates
-SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
-X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
+LARGEST_METRES = 2.1e7  # above all northings of projected coordinates
+SOUTHERNMOST_LATITUDE = -60  # latitude of a city; the longitudes of many cities are below it
+X_FIRST_NAMES = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _DECIMAL = r"[-+]?\d+\.\d+"
 _PAIR = rf"({_NUMBER})\s*[,;]\s*({_NUMBER})"
@@ -94,14 +94,14 @@ def read_table(
 
     if isinstance(source, pd.DataFrame):
         where = table_name(source, argument)
-        frame, crs = _from_frame(source, argument, choose_columns, crs)
+        frame, crs = _read_frame(source, argument, choose_columns, crs)
     else:
         file = open_file(source, argument)
         if file.name.lower().endswith(".zip"):
             content = _formats.read_content(file, _formats.MOST_BYTES, _formats.SPLIT_ADVICE, (".zip",))
             file = _formats.Upload(_formats.name_inside(file), content)
         where = file.name
-        frame, crs = _from_file(file, argument, choose_columns, crs)
+        frame, crs = _read_file(file, argument, choose_columns, crs)
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
     table = Table.of(frame, argument)
@@ -109,24 +109,24 @@ def read_table(
     return table, taken
 
 
-def _from_file(
+def _read_file(
     file: Path | _formats.Upload, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return the table in a file, and the reference system of its coordinates (None: degrees)."""
     *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
     if kind in FRAME_READERS:
-        return _from_frame(FRAME_READERS[kind](file), argument, choose, crs)
+        return _read_frame(FRAME_READERS[kind](file), argument, choose, crs)
     if kind in TEXT_ENDINGS:
         return _formats.read_csv(file, choose=choose), crs
     if kind in GEOJSON_ENDINGS:
-        return _from_geojson(file, choose, crs), None
+        return _read_geojson(file, choose, crs), None
     if kind in _formats.READERS:
         return _formats.READERS[kind](file, choose), crs
     kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 
-def _from_frame(
+def _read_frame(
     source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return a table with its geometry and index as columns, and the system of its coordinates (None: degrees)."""
@@ -159,7 +159,7 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     degrees = geography.degrees(table, names[0], names[1], crs)
     if scale != 1 or geography.is_projected(crs):
         degrees[~degrees.any(axis=1)] = np.nan  # programs write 0, 0 for unknown places
-    south = degrees[:, 1] < SOUTHERNMOST
+    south = degrees[:, 1] < SOUTHERNMOST_LATITUDE
     if south.sum() > (~south & ~np.isnan(degrees[:, 1])).sum():
         got = f"the first place has longitude and latitude {degrees[south][0].tolist()}"
         hint = f"Are {names[0]!r} and {names[1]!r} swapped?"
@@ -202,8 +202,8 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     crs = systems[0] if crs is None and systems else crs
     points, pairs = found[["x", "y"]].to_numpy(float), found["pair"].to_numpy(bool)
     first = points[pairs, 0]
-    x_first = X_FIRST.search(name) or geography.is_projected(crs)
-    if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
+    x_first = X_FIRST_NAMES.search(name) or geography.is_projected(crs)
+    if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST_LATITUDE):
         points[pairs] = points[pairs, ::-1]
     return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs
 
@@ -222,7 +222,7 @@ def _units_per_degree(names: Sequence[str], points: pd.DataFrame) -> float:
         return 1.0
     if all(said):
         return float(10 ** int((said[0] and said[0][1]) or 6))
-    if most[-1] < LARGEST_M or (points % 1).any(axis=None):
+    if most[-1] < LARGEST_METRES or (points % 1).any(axis=None):
         return 1.0
     return next((scale for scale in (1e6, 1e7) if (most <= (180 * scale, 90 * scale)).all()), 1.0)
 
@@ -248,7 +248,7 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
     return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
+def _read_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
     """Return the chosen properties of each feature as a row, with ``lon`` and ``lat`` of its Point, None without."""
     rows = []
     for k, (properties, geometry) in enumerate(geography.read_features(file, crs), 1):

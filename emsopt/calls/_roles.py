@@ -24,7 +24,7 @@ CALL_ROLES += (*_names.STAMPS, *_names.ELAPSED_ROLES, "service_min", "units_sent
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min", "agency")
 DISPATCH_ROLES = ("first_due", "agency")  # assigned last, as their columns may have other roles
 ROLE_HINTS = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
-NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
+DECIMAL = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
 SHORT_NUMBER = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
 PRECISE_DEGREES = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
 WIDEST_DEGREES = 3  # extent of a city
@@ -46,14 +46,14 @@ class _ColumnChooser:
         used = set(self.taken.values())
         self.free = [name for name in names if name not in used and (name.strip() or any(cells[name]))]
         self.kinds: dict[str, str] = {}
-        self.forms = {name: _names.forms_of(name) for name in names}
+        self.forms = {name: _names.name_forms(name) for name in names}
 
     def kind(self, name: str) -> str:
-        """Return the kind of a column's cells, as `_time_forms.kind`; numbers are times only if its name says so."""
+        """Return a column's `_time_forms.kind_of_cells`; numbers are times only if the column's name says so."""
         if name not in self.kinds:
-            kind = _time_forms.kind(self.cells[name], self.time_format)
+            kind = _time_forms.kind_of_cells(self.cells[name], self.time_format)
             if kind in ("number", "fraction"):
-                named = "|".join((_names.TIME[1], *_names.STAMP_PATTERNS.values()))
+                named = "|".join((_names.TIME_PATTERNS[1], *_names.STAMP_PATTERNS.values()))
                 timed = any(re.fullmatch(named, form) for form in self.forms[name])
                 words = "time|date|stamp|dt|alarm|arriv|clear|disp|scene|route"
                 timed = timed or re.search(words, _names.plain_name(name)) is not None
@@ -63,17 +63,17 @@ class _ColumnChooser:
 
     def holds_stamps(self, name: str, kinds: Sequence[str] = ("moment", "clock")) -> bool:
         """Return whether a column may hold stamps of a unit: its cells have one of these kinds, and its name fits."""
-        return self.kind(name) in kinds and not _names.NOT_STAMPS.search(_names.plain_name(name))
+        return self.kind(name) in kinds and not _names.OTHER_TIMES.search(_names.plain_name(name))
 
     def holds_elapsed(self, name: str, role: str) -> bool:
         """Return whether a column may hold the elapsed times of a role in `ELAPSED_ROLES`."""
         kind, typical = self.kind(name), _names.ELAPSED_ROLES[role][2]
-        spans = _names.named_span(name) == _names.ELAPSED_ROLES[role][:2]
-        if kind == "seconds" or (not kind and self._fits(NUMERIC.fullmatch, name)):
+        spans = _names.span_roles(name) == _names.ELAPSED_ROLES[role][:2]
+        if kind == "seconds" or (not kind and self._fits(DECIMAL.fullmatch, name)):
             return spans or re.search("time|tm|dur|interval|elapsed|sec|min", name.lower()) is not None
         written = _time_forms.written_cells(self.cells[name])
         return kind == "spelt" or (
-            kind == "clock" and (spans or _time_forms.is_elapsed(written, self._times_of_calls(), typical))
+            kind == "clock" and (spans or _time_forms.are_elapsed(written, self._times_of_calls(), typical))
         )
 
     def may_have_role(self, name: str, role: str) -> bool:
@@ -92,7 +92,7 @@ class _ColumnChooser:
     def find(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, n_forms: int = 2
     ) -> str | None:
-        """Return the free column that ``fits`` whose name, in ``n_forms`` forms, matches the earliest pattern."""
+        """Return the free column that ``fits`` and whose name, in ``n_forms`` forms, matches the earliest pattern."""
         for pattern in patterns:
             for name in self.free:
                 if any(re.fullmatch(pattern, form) for form in self.forms[name][:n_forms]) and fits(name):
@@ -108,17 +108,18 @@ class _ColumnChooser:
     def assign_place(self) -> None:
         """Assign the columns of longitude and latitude, or one column that holds both."""
         if "place" not in self.taken:
-            self.assign("lon", self.find(_names.LON, self._may_be_coordinate))
-            self.assign("lat", self.find(_names.LAT, self._may_be_coordinate))
+            self.assign("lon", self.find(_names.LON_PATTERNS, self._may_be_coordinate))
+            self.assign("lat", self.find(_names.LAT_PATTERNS, self._may_be_coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
-            both = self.find(_names.PLACE, lambda name: self._fits(parse_place, name))
-            self.assign("place", both or next((name for name in self.free if self._fits(_has_order, name)), None))
+            both = self.find(_names.PLACE_PATTERNS, lambda name: self._fits(parse_place, name))
+            ordered = lambda text: (place := parse_place(text)) and not place.pair  # such as POINT (x y)
+            self.assign("place", both or next((name for name in self.free if self._fits(ordered, name)), None))
 
     def assign_numbers(self, *roles: str) -> None:
         """Assign columns to ``roles`` of numbers: by a usual name in any case, by another if the cells are numbers."""
         for role in roles:
             usual, *more = _names.NUMBER_ROLES[role]
-            self.assign(role, self.find([usual]) or self.find(more, lambda name: self._fits(NUMERIC.fullmatch, name)))
+            self.assign(role, self.find([usual]) or self.find(more, lambda name: self._fits(DECIMAL.fullmatch, name)))
 
     def _may_be_coordinate(self, name: str) -> bool:
         """Return whether a column may hold a coordinate; in one called x or y, short numbers must look like degrees."""
@@ -132,7 +133,7 @@ class _ColumnChooser:
         """Return whether a column has filled cells, and ``form`` parses or matches at least 80 % of them."""
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), are_blank(cells), strict=True) if not empty]
-        return bool(filled) and sum(form(text) is not None for text in filled) >= _time_forms.LEAST_SHARE * len(filled)
+        return bool(filled) and sum(map(bool, map(form, filled))) >= _time_forms.LEAST_SHARE * len(filled)
 
     def unused_times(self) -> dict[str, str]:
         """Return the columns of times without a role, each with the missing stamp that its name suggests, or ""."""
@@ -166,7 +167,7 @@ class _ColumnChooser:
         return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
 
-def call_columns(
+def call_column_chooser(
     columns: Mapping[str, str | None] | None, time_format: str | None, unused: dict[str, str], chosen_by: Sequence[str]
 ) -> ColumnChoice:
     """Return the function that chooses the columns of a log of calls.
@@ -174,7 +175,7 @@ def call_columns(
     ``columns`` are those that the user named, by role. The function adds columns of times without a role to ``unused``;
     columns ``chosen_by``, which select rows, get roles with a prefix.
     """
-    given = _given_columns(columns, CALL_ROLES)
+    given = _check_columns(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _ColumnChooser(given, names, cells, time_format)
@@ -197,26 +198,26 @@ def call_columns(
 
 
 def _marks_no_calls(cells: Sequence[object]) -> bool:
-    """Return whether cells have few distinct texts, and one of them, such as "test", tells rows that are no calls."""
+    """Return whether cells have few distinct texts, and one of them, such as "test", means that a row is no call."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
     return len(words) <= MOST_KINDS and any(map(_names.NO_CALL_WORDS.search, words))
 
 
 def _assign_time(search: _ColumnChooser) -> None:
     """Assign the column of the times of calls: dated times or, without any, times of day with dates, or dates."""
-    day = search.find(_names.DATE, lambda name: search.kind(name) == "date")
+    day = search.find(_names.DATE_PATTERNS, lambda name: search.kind(name) == "date")
     if "time" in search.given:
         if "time" in search.taken and search.kind(search.taken["time"]) in CLOCK_KINDS:
             search.assign("date", day)
         return
-    moment = search.find(_names.TIME[:1], lambda name: search.kind(name) in ("moment", "date"))
-    moment = moment or search.find(_names.TIME, partial(search.holds_stamps, kinds=("moment",)), 3)
+    moment = search.find(_names.TIME_PATTERNS[:1], lambda name: search.kind(name) in ("moment", "date"))
+    moment = moment or search.find(_names.TIME_PATTERNS, partial(search.holds_stamps, kinds=("moment",)), 3)
     if moment is None and (day is not None or "date" in search.taken):
-        is_clock = lambda name: search.kind(name) in CLOCK_KINDS and _names.named_span(name) is None
-        moment = search.find(_names.TIME, is_clock, 3)
+        is_clock = lambda name: search.kind(name) in CLOCK_KINDS and _names.span_roles(name) is None
+        moment = search.find(_names.TIME_PATTERNS, is_clock, 3)
         search.assign("date", None if moment is None else day)
     # whatever has the usual name is taken for the time, so that cells that are no times are found
-    search.assign("time", moment or day or search.find([*_names.TIME[:1], "date"]))
+    search.assign("time", moment or day or search.find([*_names.TIME_PATTERNS[:1], "date"]))
 
 
 def _assign_elapsed(search: _ColumnChooser) -> None:
@@ -227,7 +228,7 @@ def _assign_elapsed(search: _ColumnChooser) -> None:
         if clock is not None:
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in _names.ELAPSED_PATTERNS.items():
-        named = (name for name in search.free if _names.named_span(name) == _names.ELAPSED_ROLES[role][:2])
+        named = (name for name in search.free if _names.span_roles(name) == _names.ELAPSED_ROLES[role][:2])
         spanning = next((name for name in named if search.holds_elapsed(name, role)), None)
         search.assign(role, spanning or search.find([pattern], partial(search.holds_elapsed, role=role)))
 
@@ -254,14 +255,14 @@ def _assign_labels(search: _ColumnChooser) -> None:
         search.assign("status_time", search.find(named, lambda name: search.kind(name) == "moment"))
 
 
-def site_columns(columns: Mapping[str, str | None] | None) -> ColumnChoice:
-    """Return the function that chooses the columns of a table of stations; ``columns`` are as for `call_columns`."""
-    given = _given_columns(columns, SITE_ROLES)
+def site_column_chooser(columns: Mapping[str, str | None] | None) -> ColumnChoice:
+    """Return the function that chooses the columns of a table of stations; ``columns`` as in `call_column_chooser`."""
+    given = _check_columns(columns, SITE_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _ColumnChooser(given, names, cells)
         search.assign_place()
-        search.assign("name", search.find(_names.NAME))
+        search.assign("name", search.find(_names.NAME_PATTERNS))
         search.assign("agency", search.find(_names.TEXT_ROLES["agency"]))
         search.assign_numbers("turnout_min", "service_min")
         return search.check(where, names, ("lon", "lat"))
@@ -269,13 +270,7 @@ def site_columns(columns: Mapping[str, str | None] | None) -> ColumnChoice:
     return choose
 
 
-def _has_order(text: str) -> bool | None:
-    """Return True for a place whose form tells which number is the longitude, such as POINT (x y); else None."""
-    found = parse_place(text)
-    return True if found and not found.pair else None
-
-
-def _given_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
+def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that the user named, by role; raise if they are not a mapping from roles to names."""
     given = {} if columns is None else columns
     if not isinstance(given, Mapping) or not all(isinstance(name, str | None) for name in given.values()):

@@ -57,11 +57,11 @@ CLOCK = (
 TIME = r"(?:(?:[T:]|,?\s+)" + CLOCK + "?" + r"\s*" + OFFSET + ")?"
 WEEKDAY, MONTH = r"(?:[A-Za-zÀ-ÿ]{2,10}\.?,?\s+)?", r"(?P<month>[A-Za-zä]{3,10})\.?"
 # The forms that a column may have, the likeliest first: of forms that fit as many cells, the first is taken.
-COMPACT = re.compile(
+COMPACT_DATE = re.compile(
     r"(?P<first>[0-3]?\d)(?P<middle>[0-3]\d)(?P<last>(?:19|20)\d\d)(?:(?P<hour>\d\d)(?P<minute>\d\d))?", re.ASCII
 )
-NUMERIC = re.compile(WEEKDAY + r"(?P<first>\d\d?)([-/. ])(?P<middle>\d\d?)\2(?P<last>\d{4}|\d\d)" + TIME, re.ASCII)
-NUMBER = re.compile(r"\d{5,19}(?:\.\d*)?|\d\.\d+e\+1\d", re.ASCII)
+NUMERIC_DATE = re.compile(WEEKDAY + r"(?P<first>\d\d?)([-/. ])(?P<middle>\d\d?)\2(?P<last>\d{4}|\d\d)" + TIME, re.ASCII)
+LONG_NUMBER = re.compile(r"\d{5,19}(?:\.\d*)?|\d\.\d+e\+1\d", re.ASCII)
 OTHER_FORMS = (
     r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:T|\s+)" + CLOCK + r"\s*" + OFFSET,
     WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]?\s*" + MONTH + r"[-/. ,]?\s*(?P<year>\d{4}|\d\d)" + TIME,
@@ -71,9 +71,9 @@ OTHER_FORMS = (
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
 )
 DATE_PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
-FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHER_FORMS), NUMBER)
+FORMS = (COMPACT_DATE, ISO, NUMERIC_DATE, *(re.compile(form, re.ASCII) for form in OTHER_FORMS), LONG_NUMBER)
 LATER_FORMS = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
-# Groups of COMPACT and NUMERIC that hold year, month and day, and below the highest values of all three groups.
+# Groups of COMPACT_DATE and NUMERIC_DATE with year, month and day; and the highest values of first, middle and last.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
 HIGHEST_PARTS = {"month first": (12, 31, 9999), "day first": (31, 12, 9999), "year first": (99, 12, 31)}
@@ -112,17 +112,17 @@ def parse_times(
     """
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
-        return parse_format(written, time_format), offsets
+        return apply_format(written, time_format), offsets
     columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
     usual = _likeliest_form(list(islice(filter(None, written), SAMPLE_SIZE)))
     rest = np.flatnonzero(np.array(written, object).astype(bool))
     for form in dict.fromkeys((usual, *LATER_FORMS)):
         cells = [written[k] for k in rest.tolist()]
-        if form is NUMBER:
-            times[rest], offsets[rest] = _from_numbers(cells, form is usual)
+        if form is LONG_NUMBER:
+            times[rest], offsets[rest] = _times_of_numbers(cells, form is usual)
         else:
             matches = [form.fullmatch(text or "") for text in cells]
-            ordered = form in (COMPACT, NUMERIC) and any(matches)
+            ordered = form in (COMPACT_DATE, NUMERIC_DATE) and any(matches)
             order = _choose_order(matches, time_format, where, columns) if ordered else DATE_PARTS
             times[rest], offsets[rest] = times_of_matches(matches, form, order)
         rest = rest[np.isnat(times[rest])]
@@ -135,7 +135,7 @@ def _choose_order(
     """Return the names of the groups with year, month and day; raise if no column of times tells their order."""
     orders = {time_format} if time_format else _possible_orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
-        found = [NUMERIC.fullmatch(text or "") or COMPACT.fullmatch(text or "") for text in column]
+        found = [NUMERIC_DATE.fullmatch(text or "") or COMPACT_DATE.fullmatch(text or "") for text in column]
         orders = (orders & _possible_orders(found)) or orders
     if len(orders) > 1 and not all(map(_has_dummy_date, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
@@ -148,14 +148,14 @@ def _choose_order(
 
 def _has_dummy_date(match: re.Match[str]) -> bool:
     """Return whether a date is one that programs write before a time of day, such as 1899-12-30."""
-    if match.re is NUMBER:
+    if match.re is LONG_NUMBER:
         return False
     day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else DATE_PARTS))
     years = [int(part) for part in day if len(part) == 4 and part.isdigit()]
     return min(years, default=FIRST_YEAR) < FIRST_YEAR or sorted(part.lstrip("0") for part in day) in DUMMY_DAYS
 
 
-def kind(cells: Iterable[object], time_format: str | None = None) -> str:
+def kind_of_cells(cells: Iterable[object], time_format: str | None = None) -> str:
     """Return what most of the first filled cells of a column are, or "" if they are no times.
 
     Kinds are "moment" (date and time), "date", "clock" (time of day, or elapsed time with colons), "fraction" (of a
@@ -163,24 +163,24 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
     """
     sample = list(islice(filter(None, _iterate_texts(cells)), SAMPLE_SIZE))
 
-    def most(fits: Callable[[str], object]) -> bool:
+    def most_fit(fits: Callable[[str], object]) -> bool:
         return sum(map(bool, map(fits, sample))) >= LEAST_SHARE * len(sample)
 
     if not sample:
         return ""
-    if time_format not in (None, *ORDERS) and (~np.isnat(parse_format(sample, str(time_format)))).mean() > LEAST_SHARE:
+    if time_format not in (None, *ORDERS) and (~np.isnat(apply_format(sample, str(time_format)))).mean() > LEAST_SHARE:
         return "moment"
-    if most(lambda text: ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
+    if most_fit(lambda text: ELAPSED_COLONS.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
         return "clock"
-    if most(FRACTION.fullmatch) and re.search("[1-9]", "".join(filter(FRACTION.fullmatch, sample))):
+    if most_fit(FRACTION.fullmatch) and re.search("[1-9]", "".join(filter(FRACTION.fullmatch, sample))):
         return "fraction"
-    if most(SECONDS.fullmatch):
+    if most_fit(SECONDS.fullmatch):
         return "seconds"
-    return _kind_of_dates(sample) or ("spelt" if most(ELAPSED_WORDS.fullmatch) else "")
+    return _kind_of_dates(sample) or ("spelt" if most_fit(ELAPSED_WORDS.fullmatch) else "")
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:
-    """Return "moment", "date", "clock" or "number", as `kind`, for cells with the form of a date; else ""."""
+    """Return "moment", "date", "clock" or "number", as `kind_of_cells`, for cells with the form of a date; else ""."""
     form = _likeliest_form(sample)
     forms = dict.fromkeys((form, *LATER_FORMS))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
@@ -196,7 +196,7 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
 
 def times_of_day(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
     """Return the seconds since midnight of cells with a time, shape (K,); NaN for other cells."""
-    if kind(written) == "fraction":
+    if kind_of_cells(written) == "fraction":
         return np.round(86400 * _parse_numbers(written, PLAIN_NUMBER)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
     times = times_of_matches(list(map(CLOCK_ONLY.fullmatch, plain)), CLOCK_ONLY, ())[0]
@@ -233,7 +233,7 @@ def elapsed_seconds(written: Sequence[str | None], typical: float, unit: float |
 
 
 def _parse_numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
-    """Convert texts of a form to numbers, shape (K,), NaN for others."""
+    """Convert texts that match ``form`` to numbers, shape (K,); NaN for other texts."""
     return np.array([float(text) if text and form.fullmatch(text) else np.nan for text in written])
 
 
@@ -244,7 +244,7 @@ def _parse_parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatA
     return np.array([[match.get(part) for part in ELAPSED_PARTS] for match in found], dtype=float).reshape(-1, 4)
 
 
-def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
+def are_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
     """Return whether cells such as 0:07:30 are elapsed times, of ``typical`` seconds, rather than times of day.
 
     Times of day mostly lie shortly after those of the calls, ``starts``, (K,), in seconds; others only by chance.
@@ -307,7 +307,7 @@ def _integers(cells: Iterable[str | None]) -> IntArray:
     return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
 
 
-def parse_format(written: Sequence[str | None], time_format: str) -> Times:
+def apply_format(written: Sequence[str | None], time_format: str) -> Times:
     """Parse times as `datetime.strptime`, (K,), NaT where that fails; raise if the format has no year or has a zone."""
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
@@ -366,9 +366,9 @@ def _possible_orders(matches: Matches) -> set[str]:
     return possible or {"month first", "day first"}
 
 
-def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
+def _times_of_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
     """Convert numbers to times and offsets, (K,): days since 1899 or, if ``usual`` and likelier, seconds since 1970."""
-    values = _parse_numbers(written, NUMBER)
+    values = _parse_numbers(written, LONG_NUMBER)
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
     for unit in EPOCH_UNITS if usual else ():
         seconds = np.floor(values * unit + 1e-6)

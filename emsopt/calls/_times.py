@@ -19,12 +19,12 @@ from . import _time_forms as forms
 from ._names import ELAPSED_ROLES, seconds_per_unit
 
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
-EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
-FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
-LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
+EARLIEST_TIME, LATEST_TIME = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
+FILLER_DAYS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
+LATE_FILLER_TIMES = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
 NEAR_DAYS = np.timedelta64(31, "D")  # from the calls: stamps on a day further away are times of day
-FAR = np.timedelta64(180, "D")  # from other calls
+FAR_GAP = np.timedelta64(180, "D")  # from other calls
 FEWEST_CALLS = 10  # calls; in shorter logs every call may be far from the others
 LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
@@ -44,7 +44,7 @@ def read_times(
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
     if date is None and pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, utc, clock = _from_datetimes(cells)
+        times, utc, clock = _times_of_datetimes(cells)
         written = list(map(str, cells))
     else:
         written = _prepend_dates(table, key, date)
@@ -64,7 +64,7 @@ def read_times(
     if not fillers[~np.isnat(times)].all():
         times[fillers] = np.datetime64("NaT")
     # one mistyped year would make the period far too long
-    years, bad = "a time from 2 January 1970 to 2099", (times < EARLIEST) | (times >= LATEST)
+    years, bad = "a time from 2 January 1970 to 2099", (times < EARLIEST_TIME) | (times >= LATEST_TIME)
     _refuse_cells(table.where, written, bad, years, "Correct or remove it.")
     return _convert_to_zone(times, utc, clock, time_zone)
 
@@ -79,7 +79,7 @@ def read_stamps(
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, moments, _ = _from_datetimes(cells)
+        times, moments, _ = _times_of_datetimes(cells)
     else:
         written = forms.written_cells(cells)
         if (stamps := _stamps_from_elapsed(written, calls)) is not None:
@@ -97,7 +97,7 @@ def read_stamps(
         return _closest_time(_seconds_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
-    times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
+    times[(times < EARLIEST_TIME) | (times >= LATEST_TIME) | _is_placeholder(times)] = np.datetime64("NaT")
     return times
 
 
@@ -115,8 +115,8 @@ def _convert_to_utc(times: Times, offsets: FloatArray) -> Times | None:
 
 def _stamps_from_elapsed(written: list[str | None], calls: Times) -> Times | None:
     """Convert times of day or times since the ``calls`` to stamps, (K,); return None if the texts are neither."""
-    what = forms.kind(written)
-    if what in ("clock", "fraction") and not forms.is_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
+    what = forms.kind_of_cells(written)
+    if what in ("clock", "fraction") and not forms.are_elapsed(written, _seconds_of_day(calls), TYPICAL_WAIT):
         return _closest_time(forms.times_of_day(written), calls)
     if what in ("clock", "fraction", "spelt", "seconds"):
         unit = 1.0 if what == "seconds" else None
@@ -148,14 +148,14 @@ def hour_of_week(times: Times) -> IntArray:
 def check_time_outliers(times: Times, rows: IntArray, where: str) -> None:
     """Raise if a call, or up to 1 % of the calls, is far from all others in time, as mistakes would distort the rates.
 
-    ``times`` ascend; ``rows``, (K,), are for the message. The log is split where calls are more than `FAR` apart. Calls
-    are far if they lie more than `FAR`, and more than three times its length, from the part with most calls.
+    ``times`` ascend; ``rows``, (K,), are for the message. The log is split where calls are more than `FAR_GAP` apart.
+    Calls are far if they lie more than `FAR_GAP`, and more than three times its length, from the part with most calls.
     """
     if len(times) < FEWEST_CALLS:
         return
-    group = np.r_[0, np.cumsum(np.diff(times) > FAR)]
+    group = np.r_[0, np.cumsum(np.diff(times) > FAR_GAP)]
     first, last = times[group == np.bincount(group).argmax()][[0, -1]]
-    reach = max(FAR, 3 * (last - first))
+    reach = max(FAR_GAP, 3 * (last - first))
     far = (times < first - reach) | (times > last + reach)
     if far.any() and far.sum() <= max(1, len(times) // 100):
         k = int(np.argmax(far))
@@ -179,14 +179,14 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
     """Rewrite times of day so that they can follow a date, such as "1605" as "16:05"."""
     if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
-    if (what := forms.kind(written)) not in ("clock", "fraction"):
+    if (what := forms.kind_of_cells(written)) not in ("clock", "fraction"):
         return written
     odd = [None if what == "clock" and forms.CLOCK_ONLY.fullmatch(text or "") else text for text in written]
     clock = np.datetime_as_string(np.datetime64(0, "s") + forms.round_seconds(forms.times_of_day(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
-def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
+def _times_of_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     """Return the times of a column of datetimes, (K,), in its zone and in UTC (None without zone), and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
@@ -257,8 +257,8 @@ def _is_placeholder(times: Times) -> BoolArray:
     """Return a mask of times on a day that programs write for unknown times, such as 1900-01-01, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
-    odd = (times < EARLIEST) | (times >= LATEST)
-    return (odd & np.isin(of_year, FILLERS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLERS)
+    odd = (times < EARLIEST_TIME) | (times >= LATEST_TIME)
+    return (odd & np.isin(of_year, FILLER_DAYS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLER_TIMES)
 
 
 def _check_readable(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:

@@ -37,14 +37,14 @@ from .recorded import Z90, Estimate, LogDensity, gamma_density, lognormal_densit
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
 FEWEST_DRIVES = 30  # drives: fewer do not determine a law
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
-SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
-AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
-LONGEST_WRONG = 10.0  # medians up to which wrong records may last, if no drive is longer
+SHORTEST_MEAN_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
+LATE_DEPARTURE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
+LONGEST_WRONG_MEDIANS = 10.0  # medians up to which wrong records may last, if no drive is longer
 GAIN_FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
 GAIN_FOR_HOURS = 3.0  # the same for the factors of the hours
 GAIN_FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
-PASSES = 3  # of the factors of the hours, which depend on the law and change it
+HOUR_PASSES = 3  # of the factors of the hours, which depend on the law and change it
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class TravelLaw:
         return np.exp(self.hours)
 
     @property
-    def per_distance(self) -> Estimate:
+    def pace(self) -> Estimate:
         """Estimated minutes per unit of distance; by the accelerating law, at cruising speed."""
         value, gradient = float(np.exp(-self.parameters[0])), np.array([-1.0, 0.0])
         if self.kind == "linear":
@@ -95,7 +95,7 @@ class TravelLaw:
         return Estimate(value, self._standard_error(gradient), self.drives)
 
     @property
-    def fixed(self) -> tuple[float, float, float]:
+    def fixed_min(self) -> tuple[float, float, float]:
         """Minutes that do not depend on distance, and both ends of their 90 % interval; D / v if accelerating."""
         first, second = self.parameters[:2]
         value = np.exp(second - first)
@@ -111,17 +111,17 @@ class TravelLaw:
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
-    def per_distance_upper_end(self) -> float:
+    def pace_upper_end(self) -> float:
         """Upper end of the 90 % interval of minutes per unit of distance, which may be negative."""
         if self.kind != "linear":
-            return self.per_distance.interval[1]
+            return self.pace.interval[1]
         share = self.parameters[1] + Z90 * np.sqrt(self.covariance[1, 1])
         return float(np.exp(self.parameters[0]) * share / self.middle)
 
     def formula(self, unit: str) -> str:
         """Return the law as text, such as "1.5 min + 1.2 min per km", where "km" is the ``unit`` of distances."""
-        first = f"{self.fixed[0]:.2g} min +" if self.kind == "linear" else "accelerating to"
-        return f"{first} {self.per_distance.value:.2g} min per {unit}"
+        first = f"{self.fixed_min[0]:.2g} min +" if self.kind == "linear" else "accelerating to"
+        return f"{first} {self.pace.value:.2g} min per {unit}"
 
     @cached_property
     def cv(self) -> Estimate:
@@ -148,13 +148,13 @@ def mean_minutes(
     if kind == "linear":
         level, relative = np.exp(first), distance / middle - 1
         mean = level * (1 + second * relative)
-        held = mean < SHORTEST_MIN
+        held = mean < SHORTEST_MEAN_MIN
         zero = np.where(held, 0.0, 1.0)
-        return np.where(held, SHORTEST_MIN, mean), mean * zero, level * relative * zero
+        return np.where(held, SHORTEST_MEAN_MIN, mean), mean * zero, level * relative * zero
     v, reach = np.exp(first), np.exp(second)
     near = distance <= reach
     mean = np.where(near, 2 * np.sqrt(distance * reach), distance + reach) / v
-    return np.maximum(mean, SHORTEST_MIN), -mean, np.where(near, mean / 2, reach / v)
+    return np.maximum(mean, SHORTEST_MEAN_MIN), -mean, np.where(near, mean / 2, reach / v)
 
 
 def fit_law(
@@ -181,9 +181,9 @@ def fit_law(
     chance = np.ones(len(drive)) if chance is None else chance
     middle = max(float(np.median(distance)), 1e-3)
     typical = max(float(np.median(minutes)), end / 2)
-    longest = max(float(minutes.max()), LONGEST_WRONG * typical)
+    longest = max(float(minutes.max()), LONGEST_WRONG_MEDIANS * typical)
     drives = _Drives(minutes, distance, hour, start, end, drive, chance, middle)
-    wrong, at_once = np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)
+    wrong, at_once = np.full(len(minutes), 1 / longest), gamma_density(minutes, LATE_DEPARTURE_MIN, 1.0, start, end)
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
     odds, flat = [-4.0, -4.0], np.zeros(24)
     starts = {
@@ -195,7 +195,7 @@ def fit_law(
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
 
     def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray, freedom: float = 2.0) -> Any:
-        return maximise_likelihood(drives.likelihood(kind, hours, other, freedom), first, bounds[kind])
+        return maximise_likelihood(drives.log_density_of(kind, hours, other, freedom), first, bounds[kind])
 
     other = np.column_stack([wrong, at_once])
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
@@ -206,8 +206,8 @@ def fit_law(
     if with_strays[2] > best + GAIN_FOR_STRAYS:
         (parameters, influence, best), other = with_strays, more
     hours, errors, sign = flat, flat, 1 if kind == "linear" else -1
-    for _ in range(PASSES):
-        _, slopes = drives.likelihood(kind, hours, other)(parameters)
+    for _ in range(HOUR_PASSES):
+        _, slopes = drives.log_density_of(kind, hours, other)(parameters)
         hours, errors, freedom = _hour_effects(hours, sign * slopes[:, 0], hour)
         if not hours.any():
             break
@@ -215,10 +215,10 @@ def fit_law(
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
     if target_minutes is not None:
         # densities of the drives alone, without the terms that stand for priors
-        logs = drives.likelihood(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
+        logs = drives.log_density_of(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
         weight = 1 - share[0] / longest / np.exp(logs)
         by_distance = mean_minutes(kind, parameters, distance, middle)
-        mean, *by_parameter = (drives.over_stations(v) * np.exp(hours[hour]) for v in by_distance)
+        mean, *by_parameter = (drives.mean_over_stations(v) * np.exp(hours[hour]) for v in by_distance)
         scale = weight @ target_minutes / (weight @ mean)
         direction = np.zeros(len(parameters))
         direction[0] = sign
@@ -242,11 +242,11 @@ class _Drives(NamedTuple):
     chance: FloatArray
     middle: float
 
-    def over_stations(self, values: FloatArray) -> FloatArray:
+    def mean_over_stations(self, values: FloatArray) -> FloatArray:
         """Average values, shape (E,), over the possible stations of each drive, shape (K,)."""
         return np.bincount(self.drive, self.chance * values, len(self.minutes)).astype(float)
 
-    def likelihood(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
+    def log_density_of(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
         """Return the log-density function of the parameters of a ``kind`` of law, with log factors of ``hours``, (24,).
 
         ``other``, (K, n), are the densities of n sorts of drives that do not follow the law. Adding ``freedom`` times
@@ -261,7 +261,7 @@ class _Drives(NamedTuple):
             recorded = self.minutes[self.drive]
             density, by_mean, by_spread = lognormal_density(recorded, mean, log_sd, self.start, self.end)
             parts = density, by_mean * by_first, by_mean * by_second, by_spread * log_sd
-            density, *by_parameter = map(self.over_stations, parts)
+            density, *by_parameter = map(self.mean_over_stations, parts)
             at_home = 1 / (1 + odds.sum())
             share = odds * at_home
             total = np.maximum(at_home * density + other @ share, 1e-300)

@@ -27,17 +27,17 @@ from ._times import hour_of_week
 from .log import CallLog
 
 N_REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
-NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
-LEAST_NUMBERED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
+STATION_NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
+LEAST_NUMBERED_SHARE = 0.6  # of calls whose unit must have a station's number: else numbers mean something else
 LEAST_PROBABILITY = 0.95
 SHARE_ELSEWHERE = 0.05
 FEWEST_DRIVES = 5  # drives of a unit whose home is inferred: fewer fit several stations
-PASSES = 4  # of estimating homes, ρ and the line in turn
-LEAST_COVERED = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
-LEAST_OF_MEDIAN = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
+HOME_PASSES = 4  # of estimating homes, ρ and the line in turn
+LEAST_COVERED_SHARE = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
+LEAST_MEDIAN_SHARE = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 
 
-def home_of_calls(
+def find_homes(
     homes: Mapping[str, str] | None, details: pd.DataFrame, names: Sequence[str], reach: FloatArray, minutes: FloatArray
 ) -> tuple[IntArray | None, dict[str, str], str]:
     """Return the station of each call's unit, the names of the homes of units, and `Fit.homes_from`.
@@ -79,16 +79,16 @@ def deployment_of(
         if home is None:
             return np.arange(len(stations))
         answered = np.bincount(home[home >= 0], minlength=len(stations))
-        return np.flatnonzero(answered >= max(LEAST_OF_MEDIAN * np.median(answered[answered > 0]), 1))
+        return np.flatnonzero(answered >= max(LEAST_MEDIAN_SHARE * np.median(answered[answered > 0]), 1))
     place = {name: k for k, name in enumerate(stations["name"])}
     return np.sort([place[homes[unit]] for unit in regular_units(homes, details)])
 
 
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
-    """Return the units with known ``homes`` that answer at least 5 % as many calls as the median one of them."""
+    """Return the units with known ``homes`` that answer at least 5 % of the median number of calls of these units."""
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
-    return counts.index[counts >= LEAST_OF_MEDIAN * counts.median()].tolist()
+    return counts.index[counts >= LEAST_MEDIAN_SHARE * counts.median()].tolist()
 
 
 def homes_by_mapping(
@@ -105,7 +105,7 @@ def homes_by_mapping(
     index = np.array([place.get(homes.get(unit, ""), -1) for unit in units])
     if (index < 0).all():
         raise InputError(f"`homes` has none of the units of the log, which are {', '.join(units[:5])}, ...")
-    if (covered := float((index[code] >= 0).mean())) < LEAST_COVERED:
+    if (covered := float((index[code] >= 0).mean())) < LEAST_COVERED_SHARE:
         raise InputError(
             f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
             f"Add others, such as {_validate.quote(np.array(units)[index < 0][:5].tolist())}."
@@ -121,7 +121,7 @@ def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[st
     """
 
     def number(name: str) -> str | None:
-        found = NUMBER.fullmatch(name.strip())
+        found = STATION_NUMBER.fullmatch(name.strip())
         return found and found[1]
 
     numbers = list(filter(None, map(number, stations)))
@@ -129,7 +129,7 @@ def homes_by_number(units: Sequence[str], calls: IntArray, stations: Sequence[st
     if len(place) < max(2, 0.8 * len(stations)) or len(place) < len(numbers):
         return None
     index = np.array([place.get(number(unit), -1) for unit in units])
-    return index if calls[index >= 0].sum() >= LEAST_NUMBERED * calls.sum() else None
+    return index if calls[index >= 0].sum() >= LEAST_NUMBERED_SHARE * calls.sum() else None
 
 
 def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
@@ -138,7 +138,7 @@ def homes_by_calls(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
     rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
     frequent = np.bincount(unit, minlength=n_units) >= FEWEST_DRIVES
-    for _ in range(PASSES):
+    for _ in range(HOME_PASSES):
         drawn = rho**rank
         chance = drawn / drawn.mean(axis=0) * by_time
         score = np.zeros((n_units, distance.shape[1]))
@@ -166,13 +166,13 @@ def _name_homes(units: list[str], index: IntArray, names: Sequence[str]) -> dict
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
-def stations_of(homes: Mapping[str, str], stations: pd.DataFrame, log: CallLog) -> IntArray:
+def answering_stations(homes: Mapping[str, str], stations: pd.DataFrame, log: CallLog) -> IntArray:
     """Return the station of the unit that answered each call, -1 where it is unknown, shape (K,)."""
     place = {name: k for k, name in enumerate(stations["name"])}
     return np.array([place.get(homes.get(unit, ""), -1) for unit in log.details.get("unit", log.rows)])
 
 
-def has_unit(log: CallLog) -> BoolArray:
+def calls_with_unit(log: CallLog) -> BoolArray:
     """Return whether each call has a stamp, a unit, or a number of units sent above 0, shape (K,)."""
     details = log.details
     signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
@@ -210,7 +210,7 @@ def end_before_next_call(rows: CallLog, log: CallLog) -> CallLog:
     return replace(rows, service_min=minutes)
 
 
-def busy_by_hour(rows: CallLog) -> FloatArray:
+def busy_minutes_by_hour(rows: CallLog) -> FloatArray:
     """Return the minutes for which rows kept units busy by weekday and hour, added over all weeks, shape (7, 24)."""
     when, total = dispatch_times(rows), np.zeros(168)
     begin = (when - when.astype("datetime64[h]")).astype("timedelta64[s]").astype(float) / 60
@@ -226,12 +226,12 @@ def answer_probabilities(
     """Return the probability that each station has the first free unit of a deployment, by call, shape (K, N).
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Probabilities
-    are therefore shares of `N_REPLAYS` replays with seconds drawn for the stamps. Stations come by ``costs``, (K, N);
+    are therefore shares of `N_REPLAYS` replays with seconds drawn for the stamps. Low ``costs``, (K, N), come first;
     calls keep a unit ``busy`` for minutes, (K,), by stamps of two resolutions, ``rounding`` (min).
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
-    closest, count = closest_first(costs, deployment), np.zeros(costs.shape)
+    closest, count = units_by_cost(costs, deployment), np.zeros(costs.shape)
     for _ in range(N_REPLAYS):
         before, after = (resolution * rng.random(len(when)) for resolution in rounding)
         order = np.argsort(minutes + before)
@@ -240,7 +240,7 @@ def answer_probabilities(
     return count / np.maximum(count.sum(axis=1, keepdims=True), 1)
 
 
-def closest_first(costs: FloatArray, sites: IntArray) -> IntArray:
+def units_by_cost(costs: FloatArray, sites: IntArray) -> IntArray:
     """Return the order of units at ``sites``, (p,), by the ``costs`` of sites for calls, (K, N), shape (K, p)."""
     return np.argsort(costs[:, sites], axis=1, kind="stable").astype(np.int32)
 

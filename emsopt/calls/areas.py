@@ -41,7 +41,7 @@ class Atoms(NamedTuple):
     width_km: float | None = None  # None for areas
 
 
-def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
+def assign_to_cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
     """Assign points, (K, 2), longitudes and latitudes, to square cells; only cells with points become atoms.
 
     A corner of the grid lies at the middle of the stations: the medians of their longitudes and latitudes, rounded to
@@ -52,12 +52,12 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     stretch = KM_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
     offsets = (_validate.unwrap(points, middle[0]) - middle) * stretch
     if width_km is None:
-        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
+        fitting = (width for width in WIDTHS_KM if len(_cells_of_offsets(offsets, width)[0]) <= MOST_CELLS_BY_DEFAULT)
         width_km = float(next(fitting, WIDTHS_KM[-1]))
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
         raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: smaller cells could identify callers.")
-    corners, index = _cells(offsets, width_km)
+    corners, index = _cells_of_offsets(offsets, width_km)
     if len(corners) > MOST_ATOMS:
         raise InputError(f"cells of {width_km:g} km make more than {MOST_ATOMS:,} atoms. Make them wider.")
     centres = (corners + 0.5) * width_km
@@ -73,7 +73,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     )
 
 
-def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
+def _cells_of_offsets(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
     """Return the south-western corners of cells with points, (n, 2), in cell widths, and the points' cells, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)

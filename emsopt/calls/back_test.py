@@ -33,16 +33,16 @@ from ._points import project
 from ._times import hour_of_week
 from ._units import busy_minutes, dispatch_times, regular_units
 from .calibration import Fit, calibrate, distances
-from .dispatch import AREA, RULES, dispatch_of, free_stations
+from .dispatch import AREA_WORDS, RULES, dispatch_of, free_stations
 from .log import CallLog, Source, read_calls
-from .recorded import Z90, measures, stamped_responses
+from .recorded import Z90, response_measures, stamped_responses
 from .replaying import check_deployment, replay
-from .uses import TITLES, deviations, judge, separates_places
+from .uses import USE_TITLES, deviations, judge_fit, judge_separation
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DEFAULT_DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000  # calls times draws, to save memory
 FEWEST_CALLS = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
-LEAST_LEAD, LEAST_EXPLAINED = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all
+LEAST_LEAD, LEAST_EXPLAINED_SHARE = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all
 N_SAMPLES = 200_000  # responses drawn from the hypercube model, so many that their own error does not matter
 
 
@@ -102,7 +102,7 @@ class BackTest:
     def verdict(self) -> tuple[str, ...]:
         """Sentences, one per row of ``uses``, that say whether the model is usable, and why."""
         rows = self.uses.itertuples()
-        return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
+        return tuple(f"{USE_TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class BackTest:
     @property
     def html(self) -> str:
         """The report as a self-contained HTML page."""
-        return _page.document("Back-test", _page.STYLE, self.body)
+        return _page.html_document("Back-test", _page.STYLE, self.body)
 
     @property
     def body(self) -> str:
@@ -132,7 +132,7 @@ class BackTest:
             f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
             "Intervals of 90 %: what chance explains if the model is right. Its times are rounded like the stamps.",
         ]
-        return _page.body("Back-test", (*self.verdict, *self.details), self.overall, figures, notes)
+        return _page.back_test_body("Back-test", (*self.verdict, *self.details), self.overall, figures, notes)
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path; raise if it cannot be written."""
@@ -218,19 +218,19 @@ def back_test(
     recorded_busy, answered = _workload(fit, log, len(names))
     before_busy, _ = _workload(fit, fit.calls, len(names))
 
-    def measured(minutes: FloatArray) -> dict[str, float]:
-        return measures(minutes[~np.isnan(minutes)], lattice, limits)
+    def measure(minutes: FloatArray) -> dict[str, float]:
+        return response_measures(minutes[~np.isnan(minutes)], lattice, limits)
 
-    drawn = pd.DataFrame([measured(row) for row in rounded])
-    found = measured(recorded)
+    drawn = pd.DataFrame([measure(row) for row in rounded])
+    found = measure(recorded)
     if answered is not None:
         drawn["utilization"] = replays.busy.sum(axis=1) / minutes_each.sum()
         found["utilization"] = recorded_busy.sum() / len(sites)
     overall = _summarise_draws(pd.Series(found), drawn)
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
     busy = evaluation.utilizations
-    modelled = measured(_round_to_stamps(total, exact, rng)) | {"utilization": float(busy.mean())}
-    before = measured(stamped_responses(fit.calls)[0]) | {"utilization": float(before_busy.sum() / len(sites))}
+    modelled = measure(_round_to_stamps(total, exact, rng)) | {"utilization": float(busy.mean())}
+    before = measure(stamped_responses(fit.calls)[0]) | {"utilization": float(before_busy.sum() / len(sites))}
     overall = overall.assign(city_model=pd.Series(modelled), as_before=pd.Series(before))
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _group_means(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
@@ -243,8 +243,8 @@ def back_test(
     by_station = _summarise_draws(busy_share, pd.DataFrame(modelled_busy, columns=[names[k] for k in used]))
     by_station["calls"] = 0 if answered is None else answered[used]
     by_station["city_model"] = np.bincount(sites, busy, len(names))[used] / units
-    told, followed_rule = find_rule(fit, log, reach)
-    apart = separates_places(at[known], recorded[known])
+    told, followed_rule = find_followed_rule(fit, log, reach)
+    apart = judge_separation(at[known], recorded[known])
     return BackTest(
         overall=overall,
         by_hour=by_hour,
@@ -254,7 +254,7 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        uses=judge(fit, replays, threshold, apart, told if followed_rule else "", overall, by_zone, by_station),
+        uses=judge_fit(fit, replays, threshold, apart, told if followed_rule else "", overall, by_zone, by_station),
         period=" to ".join(str(t)[:10] for t in log.times[[0, -1]]),
         dispatch_test=told,
         followed_rule=followed_rule,
@@ -297,7 +297,7 @@ def _round_to_stamps(minutes: FloatArray, exact: Sequence[float], rng: np.random
 
 
 def _group_means(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
-    """Return mean responses (min), as `_summarise_draws`, by ``group`` of the calls, (K,), if it has 5 or more."""
+    """Return mean responses (min), as `_summarise_draws`, of groups of 5 calls or more; each call has a ``group``."""
     n = len(names)
 
     def means(minutes: FloatArray) -> FloatArray:
@@ -326,7 +326,7 @@ def _shares_by_minute(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
 
 
 def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
-    """Return the mean number of busy units and of calls by station, (n,); zeros and None without known homes."""
+    """Return busy units, on average, and number of calls by station, (n,) each; zeros and None without known homes."""
     if not fit.homes or "unit" not in log.details or log.service_min is None:
         return np.zeros(n), None
     home, minutes = fit.home_of(log), busy_minutes(log)
@@ -361,7 +361,7 @@ def _city_model(
     return demand.locations, evaluation, law.sample(unit, atom, rng.standard_normal((2, N_SAMPLES)))
 
 
-def find_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
+def find_followed_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
     """Return a sentence on the rule of dispatch that a log follows, and the rule if it surely is not that of the fit.
 
     ``reach`` is the distance or time from stations to calls, (K, N). A rule explains a call if its first station with a
@@ -369,7 +369,7 @@ def find_rule(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
     """
     home = fit.home_of(log)
     known = home >= 0
-    inferred = fit.homes_from == "log" or AREA.search(fit.calls.taken.get("station", ""))
+    inferred = fit.homes_from == "log" or AREA_WORDS.search(fit.calls.taken.get("station", ""))
     if not known.any() or log.service_min is None or inferred:
         return "The log does not tell which station is sent first: that needs units whose homes are known.", ""
     free = free_stations(log, home, fit.homes, regular_units(fit.homes, fit.calls.details), fit.stations["name"])
@@ -394,7 +394,7 @@ def _simplest_rule(explained: Mapping[str, BoolArray]) -> str | None:
     """Return the first rule that surely no other beats by 5 % of the calls, by masks of calls explained, or None."""
     for rule, own in explained.items():
         leads = [_share_difference(other, own) for name, other in explained.items() if name != rule]
-        if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED:
+        if all(more + chance < LEAST_LEAD for more, chance in leads) and own.mean() >= LEAST_EXPLAINED_SHARE:
             return rule
         if not any(more > max(chance, LEAST_LEAD) for more, chance in leads):
             return None

@@ -41,14 +41,14 @@ from . import _travel_calibration, _units
 from ._names import STAMPS
 from ._times import hour_of_week
 from ._travel_calibration import TravelLaw, fit_law
-from .demand import NO_CALLS, REACH_KM, Demand, aggregate_calls, within_reach
+from .demand import NO_CALLS, REACH_KM, Demand, aggregate_calls, near_stations
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import week_mask
-from .recorded import FEWEST_DURATIONS, ONE_SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
+from .recorded import FEWEST_DURATIONS, ONE_SECOND_MIN, DurationFit, Estimate, fit_duration, minutes_between, resolution
 
-NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
-LONGEST_MIN = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_calibration.LONGEST_MIN, "service": 1440.0}
+IS_NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
+MOST_MINUTES = {"call handling": 60.0, "turnout": 30.0, "travel": _travel_calibration.LONGEST_MIN, "service": 1440.0}
 DURATIONS = {  # from, to
     "call handling": ("time", "dispatched"),
     "turnout": ("dispatched", "en_route"),
@@ -57,8 +57,8 @@ DURATIONS = {  # from, to
 }
 SHORT_DRIVE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after 3 median turnouts: departure recorded on arrival
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
-MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
-SECOND = 1 / 60  # min
+MOST_SHARE_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
+SECOND_IN_MIN = 1 / 60  # min
 BATCH_SIZE = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
@@ -72,7 +72,7 @@ class Fit:
         As `read_stations` returns it, with names.
     calls : CallLog
         Calls to which a unit was sent. A pickle contains them, with places and times.
-    call_handling, turnout, service : Duration or None
+    call_handling, turnout, service : DurationFit or None
         None if the log has no such stamps. ``turnout.groups`` has the means by day and by night.
     law, answer_law : TravelLaw
         Laws of a drive and of an answer (`emsopt.calls.calibration`), over km as the crow flies, or minutes at free
@@ -97,9 +97,9 @@ class Fit:
 
     stations: pd.DataFrame
     calls: CallLog
-    call_handling: Duration | None
-    turnout: Duration | None
-    service: Duration | None
+    call_handling: DurationFit | None
+    turnout: DurationFit | None
+    service: DurationFit | None
     law: TravelLaw
     answer_law: TravelLaw
     homes: Mapping[str, str]
@@ -121,8 +121,8 @@ class Fit:
                 found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST_DURATIONS}
         rows = {name: (each.value, *each.interval, each.calls) for name, each in found.items()}
         for name, law in (("", self.law), ("answer_", self.answer_law)):
-            (low, high), slope = law.per_distance.interval, law.per_distance.value
-            rows[f"{name}fixed_min"] = (*law.fixed, law.drives)
+            (low, high), slope = law.pace.interval, law.pace.value
+            rows[f"{name}fixed_min"] = (*law.fixed_min, law.drives)
             rows[f"{name}{'minutes_per_km' if self.roads is None else 'road_factor'}"] = slope, low, high, law.drives
             if self.roads is None:
                 rows[f"{name}speed_kmh"] = 60 / slope, 60 / high, 60 / low, law.drives
@@ -145,7 +145,7 @@ class Fit:
 
     def home_of(self, calls: CallLog) -> IntArray:
         """Return the station of the unit that answered each call, -1 where it is unknown, shape (K,)."""
-        return _units.stations_of(self.homes, self.stations, calls)
+        return _units.answering_stations(self.homes, self.stations, calls)
 
     def demand(self, **options: Any) -> Demand:
         """Return the demand of the calls to which a unit was sent; ``options`` are those of `aggregate_calls`."""
@@ -213,7 +213,7 @@ class Fit:
         if self.turnout is None:
             return np.zeros(np.shape(hour))
         day, night = self.turnout.groups
-        return np.where(NIGHT[hour], night.value, day.value)
+        return np.where(IS_NIGHT[hour], night.value, day.value)
 
     def draw(self, rng: np.random.Generator) -> Fit:
         """Draw a fit of the same calls, with durations and laws from the distribution of their estimation errors."""
@@ -281,8 +281,8 @@ def calibrate(
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
-    near = within_reach(log.locations, stations[["lon", "lat"]].to_numpy(float))
-    log = log.where(_units.has_unit(log) & near)
+    near = near_stations(log.locations, stations[["lon", "lat"]].to_numpy(float))
+    log = log.where(_units.calls_with_unit(log) & near)
     recorded = _read_durations(log)
     if recorded is None:  # departures tell nothing: the law then covers turnout too
         return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads, dispatch)
@@ -291,17 +291,17 @@ def calibrate(
     hour = hour_of_week(when) % 24
     reach = distances(stations, log.locations, roads)
     sites = stations["name"].tolist()
-    known_home, names, source = _units.home_of_calls(homes, log.details, sites, reach, minutes["travel"])
+    known_home, names, source = _units.find_homes(homes, log.details, sites, reach, minutes["travel"])
     deployment = _units.deployment_of(names, known_home, log.details, stations)
     service = minutes.get("service", np.full(len(log), np.nan))
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
-    released = exact.get("cleared", SECOND) if log.service_min is None else SECOND
+    released = exact.get("cleared", SECOND_IN_MIN) if log.service_min is None else SECOND_IN_MIN
     rule = dispatch_of(dispatch, log, stations, known_home, names)
     costs = rule.costs(log.locations, reach.T).T
     work = [(when, costs, busy)]
     if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest
-        at = _units.stations_of(names, stations, rows)
+        at = _units.answering_stations(names, stations, rows)
         at = np.where(at >= 0, at, distances(stations, rows.locations, None).argmin(axis=1))  # may be off roads
         between = distances(stations, stations[["lon", "lat"]].to_numpy(float), roads)
         work.append((_units.dispatch_times(rows), between[at], _units.busy_minutes(rows)))
@@ -311,7 +311,7 @@ def calibrate(
     at_home = answering
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
-    turnout = recorded.duration("turnout", NIGHT[hour].astype(np.int64)) if "en_route" in log.details else None
+    turnout = recorded.duration("turnout", IS_NIGHT[hour].astype(np.int64)) if "en_route" in log.details else None
     target = minutes["travel"]  # departures recorded on arrival took from the drive what they gave to turnout
     if turnout is not None:
         target = target + np.where(recorded.at_once, np.nan_to_num(recorded.departed - turnout.mean.value), 0)
@@ -350,14 +350,14 @@ class _Durations(NamedTuple):
     at_once: BoolArray  # whether the departure was recorded on arrival, (K,)
     left_out: dict[str, int]  # number of durations by reason
 
-    def duration(self, name: str, group: IntArray | None = None) -> Duration | None:
+    def duration(self, name: str, group: IntArray | None = None) -> DurationFit | None:
         """Estimate the duration ``name``, by ``group``, (K,), if given; return None if fewer than 10 were recorded."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
         if known.sum() < FEWEST_DURATIONS:
             return None
-        start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
-        return fit_duration(values[known], start, end, LONGEST_MIN[name], None if group is None else group[known])
+        start, end = (self.exact.get(stamp, SECOND_IN_MIN) for stamp in DURATIONS[name])
+        return fit_duration(values[known], start, end, MOST_MINUTES[name], None if group is None else group[known])
 
 
 def _read_durations(log: CallLog) -> _Durations | None:
@@ -371,13 +371,13 @@ def _read_durations(log: CallLog) -> _Durations | None:
     if log.service_min is not None:
         minutes["service"] = np.array(log.service_min)
     for name, values in minutes.items():
-        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST_MIN[name])):
+        for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > MOST_MINUTES[name])):
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
     departed, travel = minutes["turnout"], minutes["travel"]
     finest = max(exact["dispatched"], exact["en_route"], exact["on_scene"]) <= ONE_SECOND_MIN
     at_dispatch = finest & (departed <= ONE_SECOND_MIN)
-    if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
+    if "en_route" in details and at_dispatch.mean() > MOST_SHARE_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
         if (departed > ONE_SECOND_MIN).sum() < FEWEST_DURATIONS:
             return None
@@ -414,8 +414,8 @@ def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
     """Raise if driving times hardly grow with distance; ``of_roads`` is whether distances are minutes at free flow."""
     least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
     for law in laws:
-        if law.per_distance_upper_end < least:
-            speed = "" if of_roads else f", {60 / law.per_distance.value:,.0f} km/h"
+        if law.pace_upper_end < least:
+            speed = "" if of_roads else f", {60 / law.pace.value:,.0f} km/h"
             raise ContradictionError(
                 f"recorded drives hardly grow with the distance from the stations: {law.formula(unit)}{speed}. Most "
                 "probably stations are missing from the table, or units do not start from them. Complete the table, "

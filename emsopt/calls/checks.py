@@ -21,7 +21,7 @@ from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WEEKDAYS, count_observed_hours, observed_hours
 
-NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
+NIGHT_STARTS = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 FAR_STATION_KM = 10
 MOST_ROWS_NAMED = 5
 FEWEST_UNREACHED, LEAST_RATIO = 30, 2  # calls without arrival, and how much further they lie: less may be chance
@@ -50,12 +50,12 @@ class Finding:
     rows: tuple[int, ...] = ()
 
     @property
-    def where(self) -> str:
+    def rows_text(self) -> str:
         """The ``rows`` as text, such as "3, 8, ..."; empty without rows."""
         return ", ".join(map(str, self.rows)) + ", ..." * (0 < len(self.rows) < self.count)
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.text}{self.where and f' Rows: {self.where}'}"
+        return f"{self.what}: {self.text}{self.rows_text and f' Rows: {self.rows_text}'}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,10 +141,10 @@ def _check_rows(log: CallLog) -> Iterator[Finding]:
     text = "repeat the time and place of an earlier one. If each row is a unit sent, use `without_repeats()`; "
     incident = Argument("columns", {"incident": ...})
     parts = (f"{text}or name the column of incidents by ", incident, ", so that the rows of an incident are joined.")
-    yield from _flag("look", "repeated calls", log, log.repeated, Message(*parts))
+    yield from _flag("look", "repeated calls", log, log.repeats, Message(*parts))
 
 
-def _within_reach(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
+def _are_near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
     """Return a mask, (K,), of points with a valid latitude, at most ``reach_km`` from one of the places, (N, 2)."""
     return (np.abs(points[:, 1]) <= 90) & (nearest_km(points, places) <= reach_km)
 
@@ -160,7 +160,7 @@ def _check_places(log: CallLog, places: FloatArray, reach_km: float, outside: st
         ("sign of the longitude", [0, 1], (-1, 1), "with the other sign of the longitude (west is negative)"),
         ("sign of the latitude", [0, 1], (1, -1), "with the other sign of the latitude (south is negative)"),
     ):
-        near = _within_reach(log.locations[far][:, columns] * signs, places, reach_km)
+        near = _are_near(log.locations[far][:, columns] * signs, places, reach_km)
         text = f"are far outside, but would lie within {reach_km:g} km {how}. Correct them."
         yield from _flag("wrong", table, log, far[near], text)
         far = far[~near]
@@ -172,7 +172,7 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
     distance = nearest_km(places, log.locations)
     for k in np.flatnonzero(distance > FAR_STATION_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
-        if distance[k] > reach_km and _within_reach(places[[k], ::-1], log.locations, reach_km)[0]:
+        if distance[k] > reach_km and _are_near(places[[k], ::-1], log.locations, reach_km)[0]:
             text = f"{who} is far from all calls, but close to them with longitude and latitude swapped."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
@@ -181,7 +181,7 @@ def _check_sites(log: CallLog, places: FloatArray, names: pd.Series[str] | None,
 
 
 def non_call_masks(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return masks, (K,), of rows that may be no calls: those that a word says to be none, and others never reached.
+    """Return masks, (K,), of rows that may be no calls: with a word that says so, and others that no unit reached.
 
     The latter have no arrival, and lie over twice as far from the stations at ``places``, (N, 2), as calls with one do
     on average. There are none unless 30 rows have an arrival, 30 have not, and these are twice as far on average.
@@ -219,7 +219,7 @@ def _check_non_calls(log: CallLog, places: FloatArray | None) -> Iterator[Findin
 
 
 def _check_one_place(log: CallLog) -> Iterator[Finding]:
-    """Find rounded coordinates, and many calls at one place."""
+    """Find coordinates that are rounded, or else many calls at exactly one place."""
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
         text = "Coordinates have at most three decimals, a resolution of 100 m or coarser. Use wide cells."
@@ -269,7 +269,7 @@ def _check_clock(log: CallLog) -> Iterator[Finding]:
     counts = np.bincount(log.hours, minlength=24)
     in_six = np.convolve(np.r_[counts, counts[:5]], np.ones(6), mode="valid")
     quiet = int(in_six.argmin())
-    if len(log) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT:
+    if len(log) >= 500 and in_six.max() > 1.5 * in_six.min() and quiet not in NIGHT_STARTS:
         text = f"The quietest six hours start at {quiet} h, not at night. Are times of another zone or a 12-hour clock?"
         yield Finding("look", "quiet by day", text, len(log))
 

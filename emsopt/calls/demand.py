@@ -19,9 +19,9 @@ from ..errors import Argument, InputError, Message, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray
 from . import areas as _areas
 from ._times import hour_of_week
-from ._units import busy_by_hour
+from ._units import busy_minutes_by_hour
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WeeklyProfile, count_observed_hours, describe_selection, observed_hours, shrinkage, week_mask
+from .profile import WeeklyProfile, count_observed_hours, describe_selection, observed_hours, shrinkage_calls, week_mask
 
 REACH_KM = 50
 FEWEST_WEEKS = 4  # shorter logs are split into days
@@ -89,9 +89,9 @@ class Demand:
     def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour by hour of the day and atom, shape (24, M), on some weekdays (default: all).
 
-        The pattern of an hour is that of its calls, shrunk towards the pattern of all hours (`shrinkage`). An hour
-        without calls counts as having half a call. Raise if there are no calls on these weekdays, or the log does not
-        cover every hour of the day.
+        The pattern of an hour is that of its calls, shrunk towards the pattern of all hours (`shrinkage_calls`). An
+        hour without calls counts as having half a call. Raise if there are no calls on these weekdays, or the log does
+        not cover every hour of the day.
         """
         days = week_mask(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)
@@ -105,7 +105,7 @@ class Demand:
             raise InputError(NO_CALLS)
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
-        concentration = shrinkage(counts)
+        concentration = shrinkage_calls(counts)
         if np.isfinite(concentration):
             shares = (counts + concentration * shares) / (totals + concentration)
         return (shares * np.maximum(totals, 0.5) / watched).T
@@ -247,10 +247,10 @@ def demand_and_atoms(
     if areas is not None and cell_km is not None:
         raise InputError("give either `areas` or `cell_km`; both were given.")
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
-    near = within_reach(log.locations, places, reach_km)
+    near = near_stations(log.locations, places, reach_km)
     reached = log.where(near)
     if areas is None:
-        atoms = _areas.cells(reached.locations, places, cell_km)
+        atoms = _areas.assign_to_cells(reached.locations, places, cell_km)
     else:
         atoms = _areas.assign_to_areas(reached.locations, _areas.read_areas(areas, key=area_name, crs=crs))
     inside = atoms.index >= 0
@@ -277,7 +277,7 @@ def demand_and_atoms(
         left_out=left_out,
         notes=notes,
         cell_km=atoms.width_km,
-        busy_min=None if rows is None else busy_by_hour(rows),
+        busy_min=None if rows is None else busy_minutes_by_hour(rows),
         all_counts=None if rows is None else counts_by_hour(log, np.zeros(len(log), np.int64), 1)[0],
     )
     return demand, counted, atoms.index[inside]
@@ -304,7 +304,7 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
     return aggregate_calls(calls, stations, **counting).city(**options)
 
 
-def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH_KM) -> BoolArray:
+def near_stations(points: FloatArray, places: FloatArray, reach_km: float = REACH_KM) -> BoolArray:
     """Return a mask, (K,), of ``points`` (degrees) at most ``reach_km`` from one of ``places``; raise if none is."""
     near = nearest_km(points, places) <= reach_km
     if near.any():
@@ -326,10 +326,10 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
     return np.concatenate([np.empty(0), *parts])
 
 
-class HeldOut(NamedTuple):
+class HeldOutCalls(NamedTuple):
     """Calls of a part of a log, such as a week, and rates of all other parts, by hour of the day and atom, (24, M)."""
 
-    others: FloatArray  # calls per hour of all other parts, as `Demand.rates_by_hour`
+    other_rates: FloatArray  # calls per hour of all other parts, as `Demand.rates_by_hour`
     counts: FloatArray  # numbers of calls of the part
 
 
@@ -340,7 +340,7 @@ def held_out_weeks(
     weekdays: Iterable[int | str] | None = None,
     most: int = 8,
     **options: Any,
-) -> list[HeldOut]:
+) -> list[HeldOutCalls]:
     """Split a log into weeks, each with the rates estimated from all others; raise if fewer than three have calls.
 
     Parts are in order of time, have the atoms of the whole log, and begin on its first weekday; an incomplete last week
@@ -357,7 +357,7 @@ def held_out_weeks(
     --------
     >>> import emsopt as eo
     >>> weeks = eo.calls.held_out_weeks(*eo.datasets.practice_calls(), cell_km=1)
-    >>> len(weeks), weeks[0].others.shape
+    >>> len(weeks), weeks[0].other_rates.shape
     (8, (24, 169))
     """
     most = _validate.whole_number(most, "most", low=FEWEST_PARTS)
@@ -386,7 +386,7 @@ def held_out_weeks(
         occurs = np.bincount(hour_of_week(hours[of_hour == part]), minlength=168).reshape(7, 24)
         others = replace(demand, counts=demand.counts - counts, hours=demand.hours - occurs)
         chosen = np.where(on, counts, 0).sum(axis=1).T.astype(float)
-        result.append(HeldOut(others.rates_by_hour(weekdays=weekdays), chosen))
+        result.append(HeldOutCalls(others.rates_by_hour(weekdays=weekdays), chosen))
     if len(result) < FEWEST_PARTS:
         raise short
     return result

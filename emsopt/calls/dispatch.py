@@ -14,10 +14,10 @@ follow the law of an answer (`emsopt.calls.calibration`), fitted under the same 
 
 **Score.** The calls around a place are the `NEAREST_BY_UNITS` closest ones within half the distance to its second
 closest station. If a station answered v of the f calls around that found one of its units free, and r stations with
-calls in the log are closer, its score is (v + `PRIOR` (1 - `RATIO`) `RATIO`^r) / (f + `PRIOR`), so that with few calls
-the order is that of distance. A station without calls in the log keeps its place by distance. The order is poor where
-calls are few or far from each other, units are seldom free, or their homes are uncertain. If the log has no service
-times, f counts all calls around, and the order also depends on how busy units were.
+calls in the log are closer, its score is (v + `PRIOR_CALLS` (1 - `DECAY`) `DECAY`^r) / (f + `PRIOR_CALLS`), so that
+with few calls the order is that of distance. A station without calls in the log keeps its place by distance. The order
+is poor where calls are few or far from each other, units are seldom free, or their homes are uncertain. If the log has
+no service times, f counts all calls around, and the order also depends on how busy units were.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from ..errors import Argument, InputError, Message, _validate
 from ..errors._types import BoolArray, FloatArray, IntArray
 from ._names import is_district
 from ._points import project
-from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
+from ._units import STATION_NUMBER, busy_minutes, dispatch_times, regular_units
 from .log import CallLog
 
 RULES = ("nearest", "agency", "first due")  # the simplest comes first
-AREA = re.compile("(?i)area|ground|due")  # in names of columns of stations that tell where calls are, not who answered
-LEAST_MATCHED = 0.5  # share of the words of a column that must be names of stations
+AREA_WORDS = re.compile("(?i)area|ground|due")  # in names of columns that tell where calls are, not who answered
+LEAST_MATCHED_SHARE = 0.5  # share of the words of a column that must be names of stations
 NEAREST_BY_COLUMN, NEAREST_BY_UNITS = 5, 50  # calls around a place that tell its district, or its order of stations
-PRIOR, RATIO = 10.0, 0.3  # further calls, and the ratio of a station's share of them to that of the one before
+PRIOR_CALLS, DECAY = 10.0, 0.3  # further calls, and the ratio of a station's share of them to that of the one before
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Dispatch:
             score = (votes == votes.max(axis=0)) & (votes > 0)
         else:  # a station without calls in the log must not fall behind all that have some: it keeps its distance
             rank = np.where(shown, reach, np.inf).argsort(axis=0, kind="stable").argsort(axis=0)
-            score = (votes + PRIOR * (1 - RATIO) * RATIO**rank) / ((around @ self.free).T + PRIOR)
+            score = (votes + PRIOR_CALLS * (1 - DECAY) * DECAY**rank) / ((around @ self.free).T + PRIOR_CALLS)
         order = np.lexsort((reach, -score.astype(float), np.broadcast_to(~shown, reach.shape)), axis=0)
         # the first takes its distance, each further one no less than those before, so that costs remain distances
         furthest = np.maximum.accumulate(np.take_along_axis(reach, order, axis=0), axis=0)
@@ -142,7 +142,7 @@ def dispatch_of(
     if rule == "agency":
         station_group, call_group, column = _agencies(log, stations)
     elif rule == "first due":
-        call_group, column = _first_due(log, stations["name"])
+        call_group, column = _first_due_stations(log, stations["name"])
         if not column:
             call_group = call_group if home is None else home
             if homes and log.service_min is not None:
@@ -165,19 +165,19 @@ def _unknown_order_error(log: CallLog, given: str) -> InputError:
     return InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
 
 
-def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
+def _first_due_stations(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
     """Return the first-due station of each call by a column, -1 if unknown, (K,), and that column; "" if none fits."""
-    stated = ["station"] if AREA.search(log.taken.get("station", "")) else []
+    stated = ["station"] if AREA_WORDS.search(log.taken.get("station", "")) else []
     for role in (role for role in ("first_due", *stated) if role in log.details):
         column, words = log.taken.get(role, role), log.details[role]
         district = role == "first_due" and is_district(column)  # numbers of districts may be those of anything
         if district:
             words = words.where(words.str.contains(r"[^\W\d]", na=False))
-        for form in (_plain_word,) if district else (_plain_word, _number):  # Station 4 may be written as 4, 04 or E4
+        for form in (_plain_word,) if district else (_plain_word, _station_number):  # Station 4 may be 4, 04 or E4
             places = {form(name): k for k, name in enumerate(names)}
             call_group = np.array([places.get(form(word), -1) for word in words])
             filled = log.details[role].notna()
-            if filled.any() and len(places) == len(names) and (call_group[filled] >= 0).mean() > LEAST_MATCHED:
+            if filled.any() and len(places) == len(names) and (call_group[filled] >= 0).mean() > LEAST_MATCHED_SHARE:
                 return call_group, column
     return np.full(len(log), -1), ""
 
@@ -205,9 +205,9 @@ def _plain_word(word: object) -> str:
     return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
 
-def _number(word: object) -> str:
+def _station_number(word: object) -> str:
     """Return the number in a name such as "Station 4", or the name in lower case if it has none."""
-    found = NUMBER.fullmatch(str(word).strip())
+    found = STATION_NUMBER.fullmatch(str(word).strip())
     return _plain_word(word) if found is None else found[1]
 
 

@@ -54,13 +54,13 @@ from .recorded import Estimate, resolution
 
 SOURCES = ("demand", "travel", "service")
 COUNTING_OPTIONS = tuple(signature(aggregate_calls).parameters)[2:]
-OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
-OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
+CITY_OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
+CITY_OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 TYPICAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
 N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
 CURVATURE_STEP = 0.1
-PASSES = 2  # of leaving out drives that deviate by too much, as each changes their variance
+OUTLIER_PASSES = 2  # of leaving out drives that deviate by too much, as each changes their variance
 MIN_REPEATED_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
@@ -126,8 +126,8 @@ def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
     """Return the distribution of the cities of a log; all options are those of `aggregate_calls` and `Fit.city`."""
-    if unknown := [name for name in options if name not in OPTIONS]:
-        others = ", ".join(sorted(OPTIONS))
+    if unknown := [name for name in options if name not in CITY_OPTIONS]:
+        others = ", ".join(sorted(CITY_OPTIONS))
         raise InputError(f"there is no option {unknown[0]!r}; there are {others}. Remove it or correct its name.")
     counting = {name: options.pop(name) for name in COUNTING_OPTIONS if name in options}
     demand, calls, atom = demand_and_atoms(fit.calls, fit.stations, **counting)
@@ -174,7 +174,7 @@ class RatePosterior:
         """Estimate the distribution from the calls by atom and day, in the order of the days, shape (M, D)."""
         table = np.asarray(counts, dtype=float)
         by_atom, by_day = table.sum(axis=1), table.sum(axis=0)
-        shares = max(1.0, _pearson(table[by_atom > 0][:, by_day > 0]))
+        shares = max(1.0, _pearson_dispersion(table[by_atom > 0][:, by_day > 0]))
         return cls(by_atom, table.shape[1], shares, max(1.0, _daily_dispersion(by_day)))
 
     def draw(self, rng: np.random.Generator, more: float = 1.0) -> FloatArray:
@@ -222,8 +222,8 @@ class PairEffects:
         pair = np.ravel_multi_index((site, atom), shape)
         relative, rounded = drives / mean - 1, rounding**2 / 6 / mean**2
         right = np.ones(len(pair), dtype=bool)
-        for _ in range(PASSES):
-            variance = _variation_within(relative[right], pair[right], rounded[right]) + rounded
+        for _ in range(OUTLIER_PASSES):
+            variance = _variance_within_pairs(relative[right], pair[right], rounded[right]) + rounded
             right = relative <= MOST_SDS * np.sqrt(variance)
         each = right / variance
         relative = relative - np.average(relative, weights=each)  # the level belongs to the law
@@ -275,7 +275,7 @@ class PairEffects:
         return self._factors[k, more]
 
 
-def _pearson(table: FloatArray) -> float:
+def _pearson_dispersion(table: FloatArray) -> float:
     """Return Pearson's chi-squared statistic of a table divided by its degrees of freedom; 1 if it has none."""
     rows, columns = table.shape
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
@@ -293,7 +293,7 @@ def _daily_dispersion(by_day: FloatArray) -> float:
     return float(((by_day - mean) ** 2).sum() / freedom / by_day.mean()) if freedom else 1.0
 
 
-def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray) -> float:
+def _variance_within_pairs(relative: FloatArray, pair: IntArray, rounded: FloatArray) -> float:
     """Return the variance of the ``relative`` deviations, (K,), of drives within pairs, less that of rounding."""
     _, index, count = np.unique(pair, return_inverse=True, return_counts=True)
     apart = relative - (np.bincount(index, relative) / count)[index]

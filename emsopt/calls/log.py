@@ -60,7 +60,7 @@ from .rows import Condition, compile_condition, join_rows, stamps_of_statuses
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTE_ROLES = ("turnout_min", "service_min")
-MOST_BAD_SHARE, MOST_BAD = 0.02, 5  # rows that may be left out as unreadable: a share, and a number in any case
+MOST_BAD_SHARE, MOST_BAD_ROWS = 0.02, 5  # rows that may be left out as unreadable: a share, and a number in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,13 +167,13 @@ class CallLog:
         return self.where(chosen)
 
     @property
-    def repeated(self) -> BoolArray:
+    def repeats(self) -> BoolArray:
         """Whether each call has the same time and place as an earlier one, shape (K,)."""
         return self.to_frame().duplicated(["time", "lon", "lat"]).to_numpy()
 
     def without_repeats(self) -> CallLog:
         """Return the log without the calls that repeat the time and place of an earlier one."""
-        return self.where(~self.repeated)
+        return self.where(~self.repeats)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and columns of `details`."""
@@ -278,13 +278,13 @@ def read_calls(
     names, selects = ([], None) if where is None else compile_condition(where)
     unused_times = dict[str, str]()
     with _points.explain_rows():
-        choose = _roles.call_columns(columns, time_format, unused_times, chosen_by=names)
+        choose = _roles.call_column_chooser(columns, time_format, unused_times, chosen_by=names)
         table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
         by = [table.frame[taken.pop(_roles.CONDITION_PREFIX + name).strip().lower()].tolist() for name in names]
         unwanted = np.zeros(len(table.frame), bool) if selects is None else ~selects(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
-        others, kinds = _find_no_calls(table, taken, unwanted)
+        others, kinds = _find_non_calls(table, taken, unwanted)
         log = _read_rows(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
@@ -296,7 +296,7 @@ def read_calls(
     )
 
 
-def _find_no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
+def _find_non_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
     """Return `CallLog.others` and each row's text that means no call, or None; remove its columns from ``taken``."""
     columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND_PREFIX)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
@@ -323,7 +323,7 @@ def _read_rows(
             if on_bad == "raise" or bad[rows].all():
                 raise
             bad[rows] = True
-            if bad.sum() > max(MOST_BAD_SHARE * (~unwanted).sum(), MOST_BAD):
+            if bad.sum() > max(MOST_BAD_SHARE * (~unwanted).sum(), MOST_BAD_ROWS):
                 raise
 
 
@@ -457,7 +457,7 @@ def read_stations(
     ['North', 'South']
     """
     with _points.explain_rows():
-        table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
+        table, taken = _points.read_table(source, "stations", _roles.site_column_chooser(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
         for role in key.keys() & set(MINUTE_ROLES):
             table = table.with_decimal_points(key[role])

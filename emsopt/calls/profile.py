@@ -121,7 +121,7 @@ def _join_ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
     return " and ".join(text(int(run[0]), int(run[-1])) for run in runs)
 
 
-def shrinkage(counts: IntArray) -> float:
+def shrinkage_calls(counts: IntArray) -> float:
     r"""Estimate how strongly to shrink the spatial patterns of single hours towards the overall pattern, in calls.
 
     The ``counts`` of H hours, shape (M, H), are modelled as Dirichlet-multinomial around the overall shares

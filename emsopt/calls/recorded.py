@@ -37,15 +37,15 @@ from ..evaluators.evaluation import LATE_MIN, Evaluation
 from .log import CallLog
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
-LEAST_DIVIDED = 0.98  # share of the times that a resolution must divide, as a few are entered differently
+LEAST_DIVIDED_SHARE = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 FEWEST_DURATIONS = 10  # durations: fewer do not determine a spread
 ONE_SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
-HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+ROOT_HALF, INVERSE_ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 MAX_DISTINCT_DURATIONS = 300  # distinct durations whose densities are computed: more are rounded, to save time
 LEAST_STEP_MIN = 0.1  # clocks with a finer step (min) count as exact
-LONGEST_MIN, LONGEST_IN_MEDIANS = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
+LONGEST_RESPONSE_MIN, LONGEST_IN_MEDIANS = 60.0, 10  # beyond both, in minutes and in medians, a response is impossible
 N_PHASES = 12  # of the clock, over which probabilities are averaged
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
@@ -72,7 +72,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Duration:
+class DurationFit:
     """Estimated mean (min) and coefficient of variation of a kind of duration, such as turnout.
 
     ``groups`` has the mean of each group of calls, such as those by day and by night, and the mean of all calls for
@@ -83,7 +83,7 @@ class Duration:
     cv: Estimate
     groups: tuple[Estimate, ...] = ()
 
-    def draw(self, rng: np.random.Generator) -> Duration:
+    def draw(self, rng: np.random.Generator) -> DurationFit:
         """Draw mean and coefficient of variation from the distribution of the estimation error."""
         groups = tuple(estimate.draw(rng) for estimate in self.groups)
         return replace(self, mean=self.mean.draw(rng), cv=self.cv.draw(rng), groups=groups)
@@ -92,7 +92,7 @@ class Duration:
 def resolution(times: Times) -> float:
     """Return the longest step (min) of those usual for clocks that divides at least 98 % of recorded times."""
     seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
-    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= LEAST_DIVIDED), 1) / 60
+    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= LEAST_DIVIDED_SHARE), 1) / 60
 
 
 def minutes_between(start: Times, end: Times) -> FloatArray:
@@ -111,11 +111,11 @@ def lognormal_density(
     (1,), are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
     minutes, mean = (np.ascontiguousarray(v, float) for v in np.broadcast_arrays(minutes, mean))
-    return _lognormal(minutes, mean, float(log_sd), float(start), float(end))
+    return _lognormal_densities(minutes, mean, float(log_sd), float(start), float(end))
 
 
 @njit(cache=True, nogil=True)
-def _lognormal(
+def _lognormal_densities(
     minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what `lognormal_density` returns, from arrays of the same shape (n,)."""
@@ -131,16 +131,16 @@ def _lognormal(
                 continue
             z = math.log(x / mean[i]) / spread + spread / 2
             w = z - spread
-            tail = 0.5 * math.erfc(-w * HALF_ROOT)
-            total[i] += signs[k] * (x * 0.5 * math.erfc(-z * HALF_ROOT) - mean[i] * tail)
+            tail = 0.5 * math.erfc(-w * ROOT_HALF)
+            total[i] += signs[k] * (x * 0.5 * math.erfc(-z * ROOT_HALF) - mean[i] * tail)
             by_mean[i] -= signs[k] * tail
-            by_spread[i] += signs[k] * mean[i] * math.exp(-w * w / 2) * ROOT_2_PI
+            by_spread[i] += signs[k] * mean[i] * math.exp(-w * w / 2) * INVERSE_ROOT_2_PI
         total[i] = max(total[i], 0.0)
     return total, by_mean, by_spread
 
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
-    """Return the density (per min) of recorded ``minutes``, (K,), of durations that are in truth gamma distributed.
+    """Return the density (per min) of recorded ``minutes``, (K,), if true durations are gamma distributed.
 
     ``mean`` (min) and ``cv`` are of the true durations, ``start`` and ``end`` the resolutions (min) of the stamps.
     """
@@ -177,7 +177,7 @@ def maximise_likelihood(
     return best.x, log_density(best.x)[1] @ inverse, -misfit(best.x)[0]
 
 
-def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> Duration:
+def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> DurationFit:
     """Estimate mean and coefficient of variation of recorded durations, shape (K,), from 0 to ``longest`` minutes.
 
     A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
@@ -234,7 +234,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     error = float(np.sqrt((on_mean**2).sum()))
     errors[counts < FEWEST_DURATIONS] = error
     parts = zip(means.tolist(), errors.tolist(), counts.tolist(), strict=True)
-    return Duration(
+    return DurationFit(
         mean=Estimate(mean, error, len(minutes)),
         cv=Estimate(float(np.sqrt(variance) / mean), float(np.sqrt((on_cv**2).sum())), len(minutes)),
         groups=tuple(Estimate(*part) for part in parts) if split else (),
@@ -263,7 +263,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
         raise InputError(f"recorded responses need a log with the {roles}. Name their columns by `columns`.")
     start, end = (calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene"))
     minutes, exact = minutes_between(start, end), [resolution(start), resolution(end)]
-    longest = max(LONGEST_MIN, LONGEST_IN_MEDIANS * float(pd.Series(minutes).median()))
+    longest = max(LONGEST_RESPONSE_MIN, LONGEST_IN_MEDIANS * float(pd.Series(minutes).median()))
     # Where clocks show seconds, a response of at most a second means that the unit was already on scene.
     at_once = (minutes >= 0) & (minutes <= ONE_SECOND_MIN) & (max(exact) <= ONE_SECOND_MIN)
     reasons = {
@@ -289,7 +289,7 @@ def rounded_measures(evaluation: Evaluation, step: float, threshold: float = LAT
     return evaluation.mean_response, float(high), float(over)
 
 
-def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:
+def response_measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:
     """Return the mean, median, 90th percentile and shares above ``limits`` of recorded minutes, (K,); raise if none."""
     if len(minutes) == 0:
         raise InputError("no call of the log has a usable response time. Check its columns and its dates.")

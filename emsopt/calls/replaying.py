@@ -18,9 +18,9 @@ from ..errors._types import FloatArray, IntArray, Rng, Times
 from . import _units
 from ._times import hour_of_week
 from .calibration import Fit, distances
-from .demand import within_reach
+from .demand import near_stations
 from .log import CallLog, Source, read_calls
-from .recorded import Duration
+from .recorded import DurationFit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,23 +122,23 @@ def replay(
     log = fit.calls if calls is None else read_calls(calls)
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
-    near = within_reach(log.locations, fit.stations[["lon", "lat"]].to_numpy(float))
-    log, sites = log.where(_units.has_unit(log) & near), check_deployment(fit, deployment)
+    near = near_stations(log.locations, fit.stations[["lon", "lat"]].to_numpy(float))
+    log, sites = log.where(_units.calls_with_unit(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
     when = _units.dispatch_times(log)
     order = np.argsort(when, kind="stable")  # units are sent in the order of dispatches, not of calls
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
     hour = hour_of_week(when[order]) % 24
     reach = distances(fit.stations, log.locations[order], fit.roads)
-    preferred = _units.closest_first(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
+    preferred = _units.units_by_cost(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
     rows = fit.calls.occupying  # their work is divided among the calls
     more = 0.0 if rows is None else float(_units.busy_minutes(rows).sum()) / len(fit.calls)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
-        service = _lognormal(drawn.service, child, len(log)) + more
-        turnout = drawn.turnout_minutes(hour) * _lognormal(drawn.turnout, child, len(log), mean=1.0)
+        service = _draw_times(drawn.service, child, len(log)) + more
+        turnout = drawn.turnout_minutes(hour) * _draw_times(drawn.turnout, child, len(log), mean=1.0)
         noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
         sent_to = _units.assign_units(minutes, preferred, service)
         answered = sent_to >= 0
@@ -166,8 +166,8 @@ def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None
     return np.sort(sites.astype(np.int64))
 
 
-def _lognormal(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
-    """Draw n lognormal durations (min), shape (n,), all 0 if ``duration`` is None; ``mean`` replaces its mean."""
-    if duration is None:
+def _draw_times(law: DurationFit | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
+    """Draw n lognormal durations (min), shape (n,), all 0 if ``law`` is None; ``mean`` replaces its mean."""
+    if law is None:
         return np.zeros(n)
-    return lognormal(duration.mean.value if mean is None else mean, duration.cv.value, rng.standard_normal(n))
+    return lognormal(law.mean.value if mean is None else mean, law.cv.value, rng.standard_normal(n))

@@ -28,7 +28,7 @@ from . import _names, _times
 from ._points import project
 
 Condition: TypeAlias = "str | Mapping[str, object]"
-Compare: TypeAlias = Callable[[Any, Any], bool]
+Relation: TypeAlias = Callable[[Any, Any], bool]
 
 LONGEST_CONDITION = 2000  # characters: deep nesting could crash the parser
 OPERATOR_WORDS = {"&": " and ", "|": " or ", "~": " not "}
@@ -37,8 +37,8 @@ ALLOWED_NODES = (
     *(ast.Tuple, ast.Set, ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
 )
 ORDERINGS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-MEMBERSHIP: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
-COMPARISONS: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERINGS, **MEMBERSHIP}
+MEMBERSHIP: dict[type[ast.cmpop], Relation] = {ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
+COMPARISONS: dict[type[ast.cmpop], Relation] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERINGS, **MEMBERSHIP}
 LONGEST_GAP, LONGEST_STATUS_GAP, SHORTEST_GAP = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds; the last if names come back
 WIDEST_KM, KM_PER_DEGREE = 0.5, 111.2
 MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
@@ -52,7 +52,7 @@ def compile_condition(where: Condition) -> tuple[list[str], Callable[[Sequence[S
 
 
 def _compile_mapping(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of a mapping to allowed values, and a function from the cells of a row to whether all are."""
+    """Return the columns of a mapping to allowed values, and a function that tells if a row's cells are allowed."""
     if not where or not all(isinstance(name, str) for name in where):
         raise _condition_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)
@@ -71,7 +71,7 @@ def _compile_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     for node in nodes:
         if isinstance(node, ast.Constant):
             node.value = _parse_cell(node.value)  # type: ignore[assignment]
-    return names, lambda *row: _evaluate(body, dict(zip(names, row, strict=True)))
+    return names, lambda *row: _evaluate_node(body, dict(zip(names, row, strict=True)))
 
 
 def _parse_condition(where: object) -> ast.expr:
@@ -98,23 +98,23 @@ def _is_allowed(node: ast.AST) -> bool:
     return not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
 
 
-def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
+def _evaluate_node(node: ast.expr, row: Mapping[str, object]) -> Any:
     """Return the value of a node of an allowed expression for a row, a mapping from columns to cells."""
     match node:
         case ast.BoolOp(op=op, values=parts):
-            return (all if isinstance(op, ast.And) else any)(_evaluate(part, row) for part in parts)
+            return (all if isinstance(op, ast.And) else any)(_evaluate_node(part, row) for part in parts)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _evaluate(operand, row)
+            return not _evaluate_node(operand, row)
         case ast.UnaryOp(operand=operand):
-            return -_evaluate(operand, row)
+            return -_evaluate_node(operand, row)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            pairs = itertools.pairwise(_evaluate(side, row) for side in (left, *others))
+            pairs = itertools.pairwise(_evaluate_node(side, row) for side in (left, *others))
             return all(_compare(COMPARISONS[type(op)], *pair) for op, pair in zip(ops, pairs, strict=True))
         case ast.Name(id=name):
             return row[name]
         case ast.Constant(value=value):
             return value
-    return [_evaluate(part, row) for part in node.elts]  # type: ignore[attr-defined]
+    return [_evaluate_node(part, row) for part in node.elts]  # type: ignore[attr-defined]
 
 
 def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
@@ -154,7 +154,7 @@ def join_rows(
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
     km = KM_PER_DEGREE * project(places, (places[0, 0], float(np.median(places[:, 1]))))
-    incident = _incidents(code, times, km, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
+    incident = _find_incidents(code, times, km, LONGEST_STATUS_GAP if statuses else LONGEST_GAP)
     if not statuses and len(np.unique(incident)) * MOST_UNITS < len(code):
         incident = np.arange(len(code))
     _, first, incident = np.unique(incident, return_index=True, return_inverse=True)
@@ -166,7 +166,7 @@ def join_rows(
     if len(first) < len(code):
         latest, earliest = (stamps.groupby([incident, unit]).transform(which) for which in ("max", "min"))
         stamps = earliest.assign(**latest[latest.columns.intersection(["cleared"])])
-    kept = _first_on_scene(stamps, times, incident)
+    kept = _first_rows_on_scene(stamps, times, incident)
     kept = kept[np.argsort(times[first], kind="stable")]
     joined = details.assign(**stamps).iloc[kept].reset_index(drop=True)
     if len(first) < len(code) and "units_sent" not in details and (per_unit or "unit" in details):
@@ -177,15 +177,15 @@ def join_rows(
     return kept, times[first][incident[kept]], joined, extent
 
 
-def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
+def _first_rows_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
     """Return the row of each incident whose unit was first on scene; without arrivals, the first one with a stamp."""
     on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
-    on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
+    on_scene = np.where(np.isnat(on_scene), _times.LATEST_TIME, on_scene)
     order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
     return order[np.unique(incident[order], return_index=True)[1]]
 
 
-def _incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> IntArray:
+def _find_incidents(code: IntArray, times: Times, km: FloatArray, longest: float) -> IntArray:
     """Return the first row of each row's incident, (K,): rows of one code near each other and within ``longest`` s."""
     by_name = np.argsort(code, kind="stable")
     seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), km[by_name].T

@@ -59,7 +59,7 @@ HIGH_QUANTILE = 0.975  # of minutes: longer drives are cut to it, as a few would
 FEWEST_PLACES = 5  # fewer distinct values show a step by chance
 NEAR_KM = 0.3  # shorter distances have no clear direction
 ROUNDING_STEPS, COARSEST_KM = (0.1, 0.05, 0.02), 1.5  # steps (degrees) of rounded places that are looked for
-TITLES = {
+USE_TITLES = {
     "mean": "Mean response",
     "percentile_90": "90th percentile",
     "threshold": "Share of late responses",
@@ -70,16 +70,16 @@ TITLES = {
 }
 
 
-def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
+def judge_fit(fit: Fit, replay: Replay, limit: float, apart: Ruling, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
     """Return the table `BackTest.uses`: whether the model is ``usable`` for each use, and ``why``, a sentence.
 
-    ``apart`` is the result of `separates_places`, ``other`` a sentence if the record follows another rule of dispatch,
-    else empty. ``frames`` are `BackTest.overall`, ``by_zone`` and ``by_station``.
+    Late is over ``limit`` minutes. ``apart`` is the result of `judge_separation`, ``other`` a sentence if the record
+    follows another rule of dispatch, else empty. ``frames`` are `BackTest.overall`, ``by_zone`` and ``by_station``.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
     of_mean = _judge_measure(mean, MEAN_LIMIT, "{:.2f} min")
-    late, reason = _judge_share(row[f"late_over_{threshold:g}_min"])
+    late, reason = _judge_share(row[f"late_over_{limit:g}_min"])
     moves = judge_starts(fit)
     if moves[0]:
         moves = apart[0], f"{moves[1]} {apart[1]}"
@@ -88,7 +88,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str,
     rows = {
         "mean": of_mean,
         "percentile_90": _judge_measure(row["percentile_90_min"], PERCENTILE_LIMIT, "{:.2f} min"),
-        "threshold": (late, f"Late is over {threshold:g} min. {reason}"),
+        "threshold": (late, f"Late is over {limit:g} min. {reason}"),
         "fleet": _judge_fleet(fit, replay, row.get("utilization"), moves),
         "moves": moves,
         "zones": _judge_group(frames[1], "zones"),
@@ -101,7 +101,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Ruling, other: str,
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")
 
 
-def separates_places(modelled: FloatArray, recorded: FloatArray) -> Ruling:
+def judge_separation(modelled: FloatArray, recorded: FloatArray) -> Ruling:
     """Judge whether recorded responses (min), (K,), are significantly longer where modelled ones, (K,), are."""
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
@@ -132,7 +132,7 @@ def _judge_share(row: pd.Series[float]) -> Ruling:
 
 
 def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
-    """Judge a row of `BackTest.overall`: the model, and chance, may be off by a relative ``limit`` at most."""
+    """Judge a row of `BackTest.overall`: neither the model nor chance may be off by more than a relative ``limit``."""
     recorded, model, before = row[["recorded", "city_model", "as_before"]]
     if not recorded > 0:
         return False, "Cannot tell: nothing was recorded."
@@ -192,9 +192,9 @@ def judge_starts(fit: Fit) -> tuple[bool, str]:
     offsets = places[drives["call"]] - points[station]
     if np.bincount(station).max() < FEWEST_CALLS:
         return False, f"{unknown} that needs {FEWEST_CALLS} drives of a station."
-    displaced, typical = _displacement(drives["minutes"].to_numpy(float), offsets, station)
+    displaced, typical = _estimate_displacement(drives["minutes"].to_numpy(float), offsets, station)
     per_km = drives["distance"].sum() / np.hypot(*offsets.T).sum()  # minutes at free flow, if there are roads
-    slope = min(law.per_distance.value for law in (fit.law, fit.answer_law))
+    slope = min(law.pace.value for law in (fit.law, fit.answer_law))
     speed = 60 / max(slope * per_km, 1e-3)
     signs = {
         f"the drives show a speed of {speed:,.0f} km/h": speed / FAST_KMH,
@@ -211,7 +211,7 @@ def judge_starts(fit: Fit) -> tuple[bool, str]:
     return False, f"Most probably stations are missing from the table, or units do not start from them: {found}.{named}"
 
 
-def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
+def _estimate_displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
     """Estimate by how many km drives start away from their stations (root mean square), and their median distance (km).
 
     Drives have ``minutes``, (K,), ``offsets`` from the station to the call (km), (K, 2), and a ``station``, (K,).

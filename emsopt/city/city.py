@@ -42,11 +42,11 @@ MOST_MINUTES = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
 LEAST_ERLANGS, MOST_ERLANGS = 1e-9, 1e9
-MOST_VARIATION = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
+MOST_CV = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
 SLOWEST_KMH, FASTEST_KMH = 2, 600  # typical speeds beyond which travel times are not in minutes
 LONGEST_MEDIAN_MIN = 240  # without coordinates, travel times above are taken for seconds
-MOST_APART_KM = 1000  # larger distances come from swapped or wrong coordinates
-MOST_WORK = 500  # largest offered work in erlangs per site; all of New York City needs about 140
+LONGEST_DISTANCE_KM = 1000  # larger distances come from swapped or wrong coordinates
+MOST_SITE_ERLANGS = 500  # largest offered work in erlangs per site; all of New York City needs about 140
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class City:
         Coefficient of variation (standard deviation over mean) of the travel times, 0 to 3; they are lognormal. With
         the default, 0, every drive takes the mean time, and late fractions and percentiles are too optimistic.
     turnout_cv : array_like, shape (N,), or float
-        The same for the turnout times.
+        Coefficient of variation of the turnout times, likewise.
     atom_names, site_names : sequence of str, optional
         Distinct names.
     atom_locations, site_locations : array_like, shape (M, 2) and (N, 2), optional
@@ -142,20 +142,20 @@ class City:
             raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
         turnout = _checked_minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
         service = _checked_minutes(self.service_times, "service_times", shape, strictly=True)
-        _check_work(rates, service)  # needs both, as neither shows its unit alone
+        _check_offered_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
         checked["travel_cv"] = _variation_coefficients(self.travel_cv, "travel_cv", shape)
         checked["turnout_cv"] = _variation_coefficients(self.turnout_cv, "turnout_cv", (n_sites,))
         if self.preference is not None:
             checked["preference"] = _validate.real_array(self.preference, "preference", shape)
-        checked["geographic"] = _validate.truth(self.geographic, "geographic")
+        checked["geographic"] = _validate.as_bool(self.geographic, "geographic")
         for key, n in (("atom", n_atoms), ("site", n_sites)):
             names, places = f"{key}_names", f"{key}_locations"
             checked[names] = _validate.names(checked[names], names, n, key)
             if checked[places] is not None:
                 checked[places] = _validate.real_array(checked[places], places, (n, 2))
                 if self.geographic:
-                    _validate.degrees(checked[places], f"`{places}`")
+                    _validate.check_degrees(checked[places], f"`{places}`")
         if self.atom_shapes is not None:
             shapes = _validate.as_tuple(self.atom_shapes, "`atom_shapes`", n_atoms, "GeoJSON geometries")
             checked["atom_shapes"] = shapes
@@ -163,18 +163,18 @@ class City:
                 check_shape(outline, f"`atom_shapes`, number {k}", geographic=self.geographic)
         checked["name"] = _validate.visible_text(self.name, "`name`")
         checked["notes"] = _validate.visible_text(self.notes, "`notes`", allowed="\n\r\t")
-        _check_unit(travel_times, self._unwrap_longitudes())  # last, as it needs the checked locations
+        _check_time_unit(travel_times, self._measure_unwrapped())  # last, as it needs the checked locations
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copied or unpickled city, with read-only arrays."""
         vars(self).update({key: _freeze(v) if isinstance(v, np.ndarray) else v for key, v in state.items()})
 
-    def _unwrap_longitudes(self) -> FloatArray | None:
-        """Unwrap longitudes at the date line; return distances (km), (N, M), or None without degrees of both kinds."""
+    def _measure_unwrapped(self) -> FloatArray | None:
+        """Unwrap longitudes at the date line; return distances (km), (N, M); None unless all places are in degrees."""
         if not self.geographic or self.atom_locations is None or self.site_locations is None:
             return None
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
-        if km[0, 0] > MOST_APART_KM:
+        if km[0, 0] > LONGEST_DISTANCE_KM:
             hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
             apart = f"{km[0, 0]:.0f} km from the first of `atom_locations`"
             raise InputError(f"the first of `site_locations` is {apart}. {hint}")
@@ -338,7 +338,7 @@ def _checked_minutes(
     return array
 
 
-def _check_work(rates: FloatArray, service: FloatArray) -> None:
+def _check_offered_work(rates: FloatArray, service: FloatArray) -> None:
     """Raise if all rates are zero, or rates (calls/h) or service times (min) appear to be in another unit."""
     if not rates.any():
         raise InputError("`arrival_rates` are all zero; at least one must be positive.")
@@ -347,22 +347,22 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
     with np.errstate(over="ignore"):
         total = rates.sum()
     work = total / 60 * service.mean() / len(service)
-    if work > MOST_WORK:
+    if work > MOST_SITE_ERLANGS:
         busy = f"{total:g} calls/h would keep {work:.3g} units busy at every site"
         raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
 
 
 def _variation_coefficients(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
     """Return coefficients of variation, as a number if all are equal, else of ``shape``; raise unless from 0 to 3."""
-    if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
+    if _validate.is_real(values) and 0 <= values <= MOST_CV:
         return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)
     if array.shape == shape[:1]:
         array = np.broadcast_to(array.reshape(-1, *[1] * (len(shape) - 1)), shape)
     array = _validate.real_array(array, name, shape if array.ndim else (), low=0)
-    if array.max() > MOST_VARIATION:
+    if array.max() > MOST_CV:
         hint = "It is the standard deviation divided by the mean; divide percent by 100."
-        raise InputError(f"`{name}` must be from 0 to {MOST_VARIATION}; got {array.max():g}. {hint}")
+        raise InputError(f"`{name}` must be from 0 to {MOST_CV}; got {array.max():g}. {hint}")
     return float(array.flat[0]) if (array == array.flat[0]).all() else array
 
 
@@ -374,7 +374,7 @@ def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
     return {**shape, "coordinates": coordinates}
 
 
-def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
+def _check_time_unit(minutes: FloatArray, km: FloatArray | None) -> None:
     """Raise if travel times (min) appear to be in another unit, judged by distances (km) or else by their median."""
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0  # a speed that passes, unless something speaks against it

@@ -222,17 +222,17 @@ class DeploymentSpace:
         """Return the sorted deployment, (p,), with ``counts[g]`` units at the first sites of twin group g."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._slots_by_group, counts, strict=True)]))
 
-    def fill(self, sites: IntArray) -> IntArray:
+    def complete_deployment(self, sites: IntArray) -> IntArray:
         """Return an allowed deployment, (p,), with units at ``sites`` and further ones at the first sites with room."""
         room = self.site_capacities - np.bincount(sites, minlength=self.city.n_sites)
         places = np.repeat(np.arange(self.city.n_sites), room)
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
 
-    def presented(self, sites: IntArray) -> IntArray:
+    def to_user_form(self, sites: IntArray) -> IntArray:
         """Return the deployment itself: unlike points of other spaces, it needs no conversion to the user's units."""
         return sites
 
-    def shown(self, sites: IntArray) -> str:
+    def to_text(self, sites: IntArray) -> str:
         """Return a deployment as text for a message."""
         return _validate.quote(sites.tolist(), most=200)
 

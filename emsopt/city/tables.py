@@ -115,15 +115,15 @@ def from_frames(
     values = _Values(stations.table, atoms.table)
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
     rate = atoms.table.require(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
-    service_times = values.by_site(service_times, "service_times", "service_min", **above_0)  # a DataFrame stays
+    service_times = values.site_values(service_times, "service_times", "service_min", **above_0)  # a DataFrame stays
     return cls(
         arrival_rates=atoms.table.numbers(rate, "calls per hour of at least 0", low=0),
-        travel_times=values.by_pair(travel_times, "travel_times", "minutes of at least 0", low=0),
-        turnout_times=values.by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
-        service_times=values.by_pair(service_times, "service_times", **above_0),
-        preference=values.by_pair(preference, "preference", "a rank or a cost"),
-        travel_cv=values.variation(travel_cv, "travel_cv"),
-        turnout_cv=values.variation(turnout_cv, "turnout_cv"),
+        travel_times=values.pair_values(travel_times, "travel_times", "minutes of at least 0", low=0),
+        turnout_times=values.site_values(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
+        service_times=values.pair_values(service_times, "service_times", **above_0),
+        preference=values.pair_values(preference, "preference", "a rank or a cost"),
+        travel_cv=values.variation_coefficients(travel_cv, "travel_cv"),
+        turnout_cv=values.variation_coefficients(turnout_cv, "turnout_cv"),
         atom_names=atoms.table.names,
         site_names=stations.table.names,
         atom_locations=atoms.points,
@@ -141,13 +141,13 @@ class _Values(NamedTuple):
     sites: Table
     atoms: Table
 
-    def by_pair(self, values: Any, argument: str, expected: str, **limits: Any) -> Any:
+    def pair_values(self, values: Any, argument: str, expected: str, **limits: Any) -> Any:
         """Return values by site and atom; a DataFrame is reordered to the tables by its labels."""
         if hasattr(values, "columns"):
             return read_matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
         return values
 
-    def by_site(self, values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
+    def site_values(self, values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
         """Return values by site, from an argument or a column; raise unless exactly one is given."""
         given = values is not None
         if given == (column in self.sites.frame):
@@ -155,10 +155,10 @@ class _Values(NamedTuple):
             raise self.sites.missing_error(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else self.sites.numbers(column, expected, **limits)
 
-    def variation(self, values: Any, column: str) -> Any:
+    def variation_coefficients(self, values: Any, column: str) -> Any:
         """Return coefficients of variation from an argument or the column of the same name; 0 if neither is given."""
         if column not in self.sites.frame:
-            return 0.0 if values is None else self.by_pair(values, column, "a coefficient of variation", low=0)
+            return 0.0 if values is None else self.pair_values(values, column, "a coefficient of variation", low=0)
         if values is not None:
             raise self.sites.missing_error(f"either a column {column!r} or `{column}`; got both")
         return self.sites.numbers(column, "a coefficient of variation", low=0)
@@ -300,7 +300,7 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
     _check_files(files)
-    about = _read_about(files[CITY_FILE])
+    about = _read_city_json(files[CITY_FILE])
     stored = [file for file in (TRAVEL_FILE, SERVICE_FILE, PREFERENCE_FILE, TRAVEL_CV_FILE) if file in files]
     matrices = {Path(file).stem: formats.read_csv(files[file], labelled=True) for file in stored}
     # The kind of coordinates follows from the columns, and is compared with the entry below.
@@ -326,7 +326,7 @@ def _check_files(files: Mapping[str, Path | Upload]) -> None:
         raise InputError(f"{needed}; {missing[0]} is missing. The folder holds {held}.")
 
 
-def _read_about(path: Path | Upload) -> dict[str, Any]:
+def _read_city_json(path: Path | Upload) -> dict[str, Any]:
     """Return the entries of city.json; raise if one is unknown or invalid."""
     about = formats.read_json(path)
     for key, value in about.items():

@@ -28,8 +28,8 @@ from ..errors._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit
-# Errors are at most 0.0005, on average 1e-6, for variations up to 1.
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
+# Of a quadrature over drives; errors are at most 0.0005, on average 1e-6, for variations up to 1.
+GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(20)
 CUTOFF = 5.5  # standard deviations at which the integral is cut: the tail beyond is below 1e-7
 
 
@@ -80,7 +80,7 @@ class ResponseLaw:
         row = np.arange(len(sites)), atoms
         return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
 
-    def late_chances(self, threshold: float) -> FloatArray:
+    def late_probabilities(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
         return _late_probabilities(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
 
@@ -131,10 +131,10 @@ def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
     """
     end = min(max((math.log(t / a) + s * s / 2) / s, -CUTOFF), CUTOFF)
     late = math.erfc(end / math.sqrt(2)) / 2
-    for k in range(len(NODES)):
-        z = (end + CUTOFF) * (1 + NODES[k]) / 2 - CUTOFF  # from [-1, 1] to [-CUTOFF, end]
+    for k in range(len(GAUSS_NODES)):
+        z = (end + CUTOFF) * (1 + GAUSS_NODES[k]) / 2 - CUTOFF  # from [-1, 1] to [-CUTOFF, end]
         density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        late += WEIGHTS[k] * (end + CUTOFF) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
+        late += GAUSS_WEIGHTS[k] * (end + CUTOFF) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
     return min(late, 1.0)  # the quadrature may exceed 1 slightly
 
 

@@ -89,7 +89,7 @@ def _quote_value(value: object) -> str:
 def with_option_names(text: object) -> str:
     """Return a message, or that of an error, with command-line options in place of Python arguments."""
 
-    def spelled(argument: Argument) -> str:
+    def spell(argument: Argument) -> str:
         name, value = argument
         option = _option_flags().get(name, f"`{name}`")
         if isinstance(value, dict):
@@ -99,7 +99,7 @@ def with_option_names(text: object) -> str:
             return option
         return f"`{option}`" if value is None else f"{option} {_quote_value(value)}"
 
-    return Message.of(text).by(spelled, _option_flags())
+    return Message.of(text).write_arguments(spell, _option_flags())
 
 
 def run(options: Namespace) -> None:
@@ -150,7 +150,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
-        advice = advice.with_day(moves, progress=_output.progress_option("plan of the day"))
+        advice = advice.with_day_plan(moves, progress=_output.progress_option("plan of the day"))
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")
@@ -163,7 +163,7 @@ def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
     yield "checks", model.checks.to_frame()
     yield "profile", model.demand.profile.to_frame()
-    yield "recorded", advice.recorded.rename_axis("measure").reset_index()
+    yield "recorded", advice.recorded_measures.rename_axis("measure").reset_index()
     if model.fit is not None:
         yield "calibration", model.fit.to_frame().rename_axis("quantity").reset_index()
     if not found:
@@ -179,7 +179,7 @@ def _result_tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
     columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
     yield "deployments", pd.concat(units).rename(columns={"name": "site"})[columns]
     yield "scenarios", pd.DataFrame([*rows.values()])
-    if len(advice.worse_zones) and advice.worth_it:
+    if len(advice.worse_zones) and advice.is_worthwhile:
         yield "worse", advice.worse_zones.reset_index()
 
 

@@ -76,12 +76,12 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     ``threshold`` is the response time (min) from which a call is late. An optimum that is not proven is named "best
     found".
     """
-    from ..planning.advice import tally
-    from ..planning.steps import search
+    from ..planning.advice import names_with_counts
+    from ..planning.steps import find_best
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    best, sites, how = search(objective, progress=_output.progress_option("search, starts"))
+    best, sites, how = find_best(objective, progress=_output.progress_option("search, starts"))
     idle = space.units - int((space.capacities > 0).sum())
     deployments = {best: sites}
     if idle <= 0:
@@ -90,7 +90,7 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     if idle > 0:
         print(f"The p-median is left out: {idle} of the units do not improve it, so their sites would be arbitrary.")
     for name, sites in deployments.items():
-        print(f"  {name:10}", tally(city.site_names[k] for k in sites))
+        print(f"  {name:10}", names_with_counts(city.site_names[k] for k in sites))
     for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
         table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
         print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")

@@ -26,8 +26,8 @@ ST_PAUL_SERVED_PER_DAY = 42.17  # calls that one unit would serve if it never wa
 ST_PAUL_SERVICE_MIN = 24 * 60 / ST_PAUL_SERVED_PER_DAY
 ST_PAUL_TURNOUT_MIN = 1.75
 
-PUBLISHED = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Optimization/6ef27802d854a08f9bc95be51631a7709c39aaae"
-PUBLISHED_URL = f"https://raw.githubusercontent.com/{PUBLISHED}/Saint_Paul.pkl"
+REPOSITORY = "YyyyyyiZ/Optimizing-Server-Locations-using-Bayesian-Optimization/6ef27802d854a08f9bc95be51631a7709c39aaae"
+PUBLISHED_URL = f"https://raw.githubusercontent.com/{REPOSITORY}/Saint_Paul.pkl"
 PUBLISHED_SHA256 = "2d75885d302108d9707ea2ed0a54c8d2c0f98b1b2e1c1ae31f58a76832b85e34"
 
 GRID_SPEED_KMH = 40
@@ -69,11 +69,11 @@ def load_st_paul(version: str = "embedded") -> City:
     (17, 71, 84.68)
     """
     choice(version, "version", ("embedded", "published"))
-    city = _read_packaged("st_paul")
+    city = _read_package_city("st_paul")
     return _with_published_demand(city) if version == "published" else city
 
 
-def _read_packaged(folder: str) -> City:
+def _read_package_city(folder: str) -> City:
     """Load a city from a folder of the package's data as `City.load` does, without the slow import of pandas."""
     from .._files.geography import read_shapes
 
@@ -254,11 +254,11 @@ def load_auckland() -> tuple[System, IntArray]:
 
 
 ROADS_SOURCE = "https://raw.githubusercontent.com/lcodeca/"
-LUST = f"{ROADS_SOURCE}LuSTScenario/5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6/scenario/lust.net.xml"
-MOST = f"{ROADS_SOURCE}MoSTScenario/b29b2f65f1096a9c69a601ec62a724815cb4a43f/scenario/in/most.net.xml"
+LUST_URL = f"{ROADS_SOURCE}LuSTScenario/5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6/scenario/lust.net.xml"
+MOST_URL = f"{ROADS_SOURCE}MoSTScenario/b29b2f65f1096a9c69a601ec62a724815cb4a43f/scenario/in/most.net.xml"
 PUBLISHED_ROADS = {  # the git blob is the checksum of the download
-    "luxembourg": ("luxembourg/lust.net.xml", "luxembourg", LUST, "c507ce16eb340bede88ac0c8e74c19519e09409f"),
-    "monaco, published": ("monaco_elevation/most.net.xml", "monaco", MOST, "6ffae75cfe63992c04a6395fbbe86cc39166140c"),
+    "luxembourg": ("luxembourg/lust.net.xml", LUST_URL, "c507ce16eb340bede88ac0c8e74c19519e09409f"),
+    "monaco, published": ("monaco_elevation/most.net.xml", MOST_URL, "6ffae75cfe63992c04a6395fbbe86cc39166140c"),
 }
 
 ROUTES = {
@@ -311,7 +311,7 @@ def load_roads(name: str = "monaco") -> RoadNetwork:
 
     if choice(name, "name", ("monaco", "luxembourg", "monaco, published", "auckland")) not in PUBLISHED_ROADS:
         return RoadNetwork.load(locate.package_file(name, "roads.json.gz"))
-    published, place, url, git_blob = PUBLISHED_ROADS[name]
+    (published, url, git_blob), place = PUBLISHED_ROADS[name], name.split(",")[0]
     rebuilt = locate.find_local(published.replace(Path(published).name, f"{place}_rebuilt.net.xml.gz"))
     if rebuilt is not None and locate.find_local(published) is None:
         net = RoadNetwork.from_sumo(rebuilt, name=f"{place}, rebuilt")

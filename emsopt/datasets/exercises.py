@@ -30,10 +30,10 @@ def check_answer(exercise: str, answer: float | None) -> str:
     if answer is None:
         return "Put your answer in."
     rounded = floor(finite_number(answer, "answer") / float(row["width"]))
-    near = {digest(exercise, k) for k in (rounded - 1, rounded, rounded + 1)}  # limits of rounding do not matter
+    near = {answer_digest(exercise, k) for k in (rounded - 1, rounded, rounded + 1)}  # limits of rounding do not matter
     return "Right." if near & set(row["digests"].split()) else f"Not yet: {row['hint']}."
 
 
-def digest(exercise: str, rounded: int) -> str:
+def answer_digest(exercise: str, rounded: int) -> str:
     """Return the stored hash of an answer that was divided by the tolerance of the exercise and rounded down."""
     return sha256(f"{exercise} {rounded}".encode()).hexdigest()[:16]

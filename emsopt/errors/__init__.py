@@ -28,7 +28,7 @@ class Argument(NamedTuple):
 
 
 class Message(str):
-    """Text of a message whose ``parts`` mark the arguments that it names, so that these can be written otherwise."""
+    """Text of a message whose ``parts`` mark the arguments that it names, so that a command can name options."""
 
     parts: tuple[str | Argument, ...]
 
@@ -49,8 +49,8 @@ class Message(str):
         """The values of the arguments in ``parts``, by their names."""
         return {part.name: part.value for part in self.parts if isinstance(part, Argument)}
 
-    def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
-        """Return the text with each argument in ``parts``, and each of ``names`` in backticks, written by ``spell``."""
+    def write_arguments(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
+        """Return the text with its arguments, in ``parts`` or as ``names`` in backticks, written by ``spell``."""
         text = "".join(part if isinstance(part, str) else spell(part) for part in self.parts)
         for name in names:
             text = text.replace(f"`{name}`", spell(Argument(name)))
@@ -90,11 +90,11 @@ class ContradictionError(InputError):
     """A log contradicts the table of stations: for instance, drives hardly take longer at a larger distance."""
 
 
-class NoneLeftError(InputError):
+class NoCandidateError(InputError):
     """An optimizer has no further candidate: every allowed one was proposed already, or no other was found."""
 
 
-class NoWayError(InputError):
+class NoPathError(InputError):
     """No open road leads from the start to the end. The message names the edges concerned and a remedy."""
 
 

@@ -40,7 +40,7 @@ def real_array(
 ) -> FloatArray:
     """Return ``values`` as a read-only float array; raise if it is empty, not finite, or not of the required shape.
 
-    In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and above ``low`` if ``strictly``.
+    In ``shape``, None is any length. Values must be from ``low`` to ``high`` (``unit``), above ``low`` if ``strictly``.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -57,7 +57,7 @@ def real_array(
     return array
 
 
-def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
+def array_of_length(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
     """Return an array of n numbers; a single number is repeated. ``limits`` are keyword arguments of `real_array`."""
     each = np.full(n, values) if is_real(values) else values
     return real_array(each, name, (n,), **limits)
@@ -82,7 +82,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     return np.array(array, dtype=float, order="C")  # rows follow each other, as compiled code expects
 
 
-def degrees(points: FloatArray, name: str) -> FloatArray:
+def check_degrees(points: FloatArray, name: str) -> FloatArray:
     """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees."""
     outside = (np.abs(points) > (190, 90)).any(axis=1)  # a city at the date line may go on beyond 180 degrees
     if outside.any():
@@ -200,7 +200,7 @@ def single_number(value: object) -> float | None:
     return float(array.item()) if array.size == 1 and array.dtype.kind in "biuf" else None
 
 
-def truth(value: object, name: str) -> bool:
+def as_bool(value: object, name: str) -> bool:
     """Return ``value`` as a bool; raise unless it is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"`{name}` must be True or False; got {quote(value)}.")
@@ -290,7 +290,7 @@ def instance(value: object, name: str, kind: type[T], title: str) -> T:
     return value
 
 
-def columns(frame: "pd.DataFrame", wanted: Iterable[str], name: str = "frame", like: str = "") -> "pd.DataFrame":
+def check_columns(frame: "pd.DataFrame", wanted: Iterable[str], name: str = "frame", like: str = "") -> "pd.DataFrame":
     """Return ``frame``; raise unless it is a table with all ``wanted`` columns. ``like`` is a table that has them."""
     has = list(getattr(frame, "columns", ()))
     missing = [column for column in wanted if column not in has]
@@ -300,7 +300,7 @@ def columns(frame: "pd.DataFrame", wanted: Iterable[str], name: str = "frame", l
     return frame
 
 
-def by_name(value: Any, name: str) -> Mapping[str, Any]:
+def nonempty_mapping(value: Any, name: str) -> Mapping[str, Any]:
     """Return a mapping with at least one entry; raise unless ``value`` is one."""
     if not isinstance(value, Mapping) or not value:
         raise InputError(f"`{name}` must be a dict with a name per entry; got {quote(value)}.")

@@ -10,7 +10,7 @@ from ..errors._types import FloatArray, IntArray
 from ._unit_order import Ranks, UnitOrder, unit_order
 
 MAX_STEPS = 2000
-BUSIEST = 1 - 1e-15  # below 1, so that an atom whose units are all busy has no share 0 / 0
+MOST_UTILIZATION = 1 - 1e-15  # below 1, so that an atom whose units are all busy has no share 0 / 0
 # In fleets of more than LONGEST_FULL_LIST units, an atom's list of units ends where a further one is needed with
 # a probability below CUT_BY_TOLERANCE times the tolerance, or CUT_BY_CHANGE times the last change. The first
 # ACCELERATED_STEPS steps are accelerated by the MEMORY steps before, which are dropped if the sum of squared changes
@@ -81,7 +81,7 @@ def solve_utilizations(
     largest change of a utilisation in the last step.
     """
     p, total, long = order.shape[1], rates.sum(), order.shape[1] > LONGEST_FULL_LIST
-    free_rate, equal = _fleet_rate(sites, site_rates)
+    free_rate, equal = _fleet_service_rate(sites, site_rates)
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * service[sites[0], 0]
     if queue and load >= p * (1 - 1e-9):  # `fill_correction_factors` divides by 1 - load / p
@@ -93,16 +93,16 @@ def solve_utilizations(
     for step in range(1, MAX_STEPS + 1):
         least = CUT_BY_TOLERANCE * max(tol, min(moved, 1.0) * CUT_BY_CHANGE) if long else 0.0
         if equal and long:
-            _fill_most_offered_work(order, work, rho, Q, V, least)
+            _fill_truncated_work(order, work, rho, Q, V, least)
         elif equal:
             _fill_offered_work(order, work, rho, Q, V)
         else:
-            load = _fill_unequal_offered_work(order, sites, rates, service, rho, Q, V, least)
+            load = _fill_unequal_work(order, sites, rates, service, rho, Q, V, least)
             if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = fill_correction_factors(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
-        moved = _utilization_changes(V, rho, queued, p * mean)
+        moved = _set_utilization_changes(V, rho, queued, p * mean)
         if long and step < ACCELERATED_STEPS and moved > tol:
             _extrapolate(rho, V, history, step)
         for i in range(p):
@@ -122,7 +122,7 @@ def solve_utilizations(
 
 
 @njit(cache=True, nogil=True)
-def _fleet_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
+def _fleet_service_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
     """Return Σ μ_i, each unit's service rate averaged over the calls, and whether all mean service times are equal."""
     free_rate, equal = 0.0, True
     for site in sites:
@@ -132,7 +132,7 @@ def _fleet_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
 
 
 @njit(cache=True, nogil=True)
-def _utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
+def _set_utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
     """Replace the work offered to each unit, V_i, by the change of its utilisation; return the largest change."""
     for i in range(len(V)):
         V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
@@ -168,7 +168,7 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
             for i in range(p):
                 change[i] -= weight * (paths[k, i] + bends[k, i])
     for i in range(p):
-        if not 0 < rho[i] + change[i] < BUSIEST:  # outside the range of utilisations: take the step as it was
+        if not 0 < rho[i] + change[i] < MOST_UTILIZATION:  # outside the range of utilisations: take the step as it was
             change[:] = bends[-1]
             history[:, :-1] = 0.0
             return
@@ -205,7 +205,7 @@ def _scale_to(rho: FloatArray, total: float) -> None:
     for _ in range(len(rho)):  # each round but the last fixes at least one more unit at the top
         full, rest = 0.0, 0.0
         for r in rho:
-            if r >= BUSIEST:
+            if r >= MOST_UTILIZATION:
                 full += r
             else:
                 rest += r
@@ -213,10 +213,10 @@ def _scale_to(rho: FloatArray, total: float) -> None:
             return
         scale, clipped = (total - full) / rest, False
         for i in range(len(rho)):
-            if rho[i] < BUSIEST:
+            if rho[i] < MOST_UTILIZATION:
                 rho[i] *= scale
-                if rho[i] >= BUSIEST:
-                    rho[i], clipped = BUSIEST, True
+                if rho[i] >= MOST_UTILIZATION:
+                    rho[i], clipped = MOST_UTILIZATION, True
         if not clipped:
             return
 
@@ -235,7 +235,7 @@ def _fill_offered_work(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: F
 
 
 @njit(cache=True, nogil=True)
-def _fill_most_offered_work(
+def _fill_truncated_work(
     order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
 ) -> None:
     """Fill V_i as `_fill_offered_work` does, skipping units that are needed with a probability below ``least``.
@@ -265,7 +265,7 @@ def _fill_most_offered_work(
 
 
 @njit(cache=True, nogil=True)
-def _fill_unequal_offered_work(
+def _fill_unequal_work(
     order: UnitOrder,
     sites: IntArray,
     rates: FloatArray,
@@ -275,7 +275,7 @@ def _fill_unequal_offered_work(
     V: FloatArray,
     least: float,
 ) -> float:
-    """Fill V_i as `_fill_most_offered_work` does, for mean service times that differ.
+    """Fill V_i as `_fill_truncated_work` does, for mean service times that differ.
 
     Return the work (erlangs) of all calls if each were answered (Jarvis 1985).
     """
@@ -325,7 +325,7 @@ def mean_costs(
     queue: bool,
     tol: float,
 ) -> FloatArray:
-    """Return the mean of ``costs``, (N, M), over answered calls for K deployments, (K,); NaN where that failed."""
+    """Return the mean of ``costs``, (N, M), over answered calls for K deployments, (K,); NaN without convergence."""
     values = np.empty(len(deployments))
     for d in range(len(deployments)):
         sites = deployments[d]

@@ -17,29 +17,29 @@ from ..errors._types import BoolArray, FloatArray, IntArray
 Patterns: TypeAlias = Any
 """A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
 
-NEAR_LIMIT = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
-SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
-BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
+CHORD_MARGIN = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
+OBJECTIVE_SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
+BLOCK_ENTRIES = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
 
 
-def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
+def pairs_within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
     """Return the pairs whose time, (N, M), is below ``most``, for all or some columns, as `Patterns`."""
     import scipy.sparse as sp
 
     parts = []
-    for a in range(0, len(times), max(1, BLOCK // times.shape[1])):
-        part = times[a : a + max(1, BLOCK // times.shape[1])]
+    for a in range(0, len(times), max(1, BLOCK_ENTRIES // times.shape[1])):
+        part = times[a : a + max(1, BLOCK_ENTRIES // times.shape[1])]
         parts.append(sp.csr_array((part if columns is None else part[:, columns]) < most, dtype=np.int8))
     return sp.vstack(parts, format="csr")
 
 
-def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
+def pairs_within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
     """Return the pairs of points, (N, 2) and (M, 2), that are closer than a radius in km, as `Patterns`."""
     import scipy.sparse as sp
     from scipy.spatial import KDTree
 
     # The trees know only straight lines, so the radius becomes the chord of the arc; at most half the equator.
-    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + NEAR_LIMIT if geographic else radius
+    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + CHORD_MARGIN if geographic else radius
     trees = [KDTree(_on_sphere(points) if geographic else points) for points in (sites, atoms)]
     pairs = trees[0].sparse_distance_matrix(trees[1], chord, output_type="ndarray")
     i, j, apart = pairs["i"], pairs["j"], pairs["v"]
@@ -55,7 +55,7 @@ def _on_sphere(degrees: FloatArray) -> FloatArray:
     return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
 
 
-def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
+def distinct_rows(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return the first row of each set of equal rows, (S,), and the number of the set of each row, (N,)."""
     start, item = patterns.indptr, patterns.indices
     known = dict[bytes, int]()
@@ -64,13 +64,13 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
     return np.unique(which, return_index=True)[1], which
 
 
-def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def row_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return (start, item) of all rows for compiled functions, always as int32."""
     rows = patterns.tocsr()
     return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)  # other types would be compiled anew
 
 
-def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
+def undominated_rows_and_columns(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return the indices of rows and columns that suffice to find a smallest cover.
 
     Left out are rows within another row, and columns that contain another column and are covered whenever that one is.
@@ -78,16 +78,16 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
     while True:  # a reduction of columns can allow another of rows, and so on
         before = patterns.shape
-        keep = ~within_another(*as_lists(patterns.T), *as_lists(patterns), True)
+        keep = ~rows_within_another(*row_lists(patterns.T), *row_lists(patterns), True)
         columns, patterns = columns[keep], patterns[:, keep]
-        keep = ~within_another(*as_lists(patterns), *as_lists(patterns.T), False)
+        keep = ~rows_within_another(*row_lists(patterns), *row_lists(patterns.T), False)
         rows, patterns = rows[keep], patterns[keep]
         if patterns.shape == before:
             return rows, columns
 
 
 @njit(cache=True, nogil=True)
-def _contains(
+def _row_contains(
     start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int
 ) -> bool:
     """Return whether row k contains all items for which ``last[item] == mark``; ``missing`` is their number."""
@@ -101,7 +101,7 @@ def _contains(
 
 
 @njit(cache=True, nogil=True)
-def within_another(
+def rows_within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
     """Return a mask of rows that lie within another or, with ``larger``, contain another; of equal rows, not the first.
@@ -121,7 +121,7 @@ def within_another(
         # a row that holds row i holds all its items, also that of the fewest rows
         rarest = items[np.argmin(back[items + 1] - back[items])]
         for k in row[back[rarest] : back[rarest + 1]]:
-            if k == i or dropped[k] or not _contains(start, item, k, last, i, length):
+            if k == i or dropped[k] or not _row_contains(start, item, k, last, i, length):
                 continue
             if larger or (start[k + 1] - start[k] == length and k > i):
                 dropped[k] = True

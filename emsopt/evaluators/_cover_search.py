@@ -43,24 +43,24 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..errors._types import FloatArray, IntArray
-from ._cover_patterns import SCALE, Patterns, as_lists, distinct, within_another
-from ._p_median import LAST_STEP, MEMORY, common_divisor
-from ._stopping import NOTICED, check_ctrl_c, integer_program
+from ._cover_patterns import OBJECTIVE_SCALE, Patterns, distinct_rows, row_lists, rows_within_another
+from ._p_median import LAST_STEP, MOMENTUM, common_divisor
+from ._stopping import POLL_SECONDS, check_ctrl_c, solve_integer_program
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
-HOT, COLD = 0.05, 0.003  # first and last temperature, relative to the value per unit of the fleet, to fit any city
+FIRST_TEMPERATURE, LAST_TEMPERATURE = 0.05, 0.003  # relative to the value per unit of the fleet, to fit any city
 SKIPPED_COOLING = 0.3  # share of the cooling that short runs leave out
 FAR_SHARE = 0.2  # share of moves to any site, without which a district keeps a unit too many
-EFFORT, FIRST = 20, 0.15  # steps of the descent per site before HiGHS, and the share of a time limit they may take
+STEPS_PER_SITE, FIRST_SHARE = 20, 0.15  # of the descent before HiGHS, and the share of a time limit it may take
 FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
 MOST_STEPS = 2_000  # so that the clock is looked at
-MOVES = 50  # steps of annealing beside each one of the descent
+MOVES_PER_STEP = 50  # steps of annealing beside each one of the descent
 FIRST_STEP, RESTART_STEP = 1.5, 0.3  # length of a step of the descent, at first and when the best deployment is known
 PATIENCE = 60  # steps without progress that halve it
-PIECE = 100_000  # steps of annealing between two looks at the clock: 0.02 s with 60 atoms per site
+PIECE_STEPS = 100_000  # steps of annealing between two looks at the clock: 0.02 s with 60 atoms per site
 RUN_STEPS = 1_000  # per site, of a run of annealing that is merged
 MERGING_SHARE = 0.05  # of a time limit, which one merging may take
-SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
+MOST_SOLVABLE_PAIRS = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves
 SEEDS = 88172645463325252, 1234567890123456789
@@ -80,7 +80,7 @@ Limits: TypeAlias = tuple[IntArray, IntArray]
 """Floors and capacities of the sites, shape (N,)."""
 
 
-def maximise(
+def maximise_coverage(
     patterns: Patterns,
     weights: FloatArray,
     q: float,
@@ -95,26 +95,26 @@ def maximise(
     The bound is minus infinity if the search was completed before ``end``: then they are optimal. ``known`` is a
     deployment to start from, and ``stop`` tells whether to end before ``end``.
     """
-    first, which = distinct(patterns.T.tocsr())  # atoms in reach of the same sites are one
+    first, which = distinct_rows(patterns.T.tocsr())  # atoms in reach of the same sites are one
     merged = np.bincount(which, weights=weights).astype(float)
     floors, capacities = limits[0], np.minimum(limits[1], units)
     lonely = np.diff(patterns[np.flatnonzero(capacities)].tocsc().indptr)[first] == 0  # in reach of no open site
     some = np.flatnonzero((merged > 0) & ~lonely)
     patterns, weights = patterns[:, first[some]], merged[some]
     if not len(some) or floors.sum() == units:
-        return greedy(patterns, weights, q, floors, capacities, units), -np.inf
-    useful = _drop_dominated(patterns, q, floors, capacities, units)
+        return greedy_counts(patterns, weights, q, floors, capacities, units), -np.inf
+    useful = _undominated_sites(patterns, q, floors, capacities, units)
     lower, upper = floors[useful], capacities[useful]
-    search = _Search(patterns[useful], weights, q, (lower, upper), units, end, stop)
+    search = _CoverSearch(patterns[useful], weights, q, (lower, upper), units, end, stop)
     if known is not None and known[useful].sum() == units:
-        search.update(known[useful])
+        search.keep_best(known[useful])
     bound = search.run()
     counts = np.zeros_like(floors)
     counts[useful] = search.best
     return counts, bound
 
 
-def greedy(
+def greedy_counts(
     patterns: Patterns, weights: FloatArray, q: float, floors: IntArray, capacities: IntArray, units: int
 ) -> IntArray:
     """Return the units at each site, (N,), placed one by one where the covered weight grows most."""
@@ -125,20 +125,20 @@ def greedy(
     return counts
 
 
-def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
-    """Return the indices of sites without those whose atoms are all in reach of another site.
+def _undominated_sites(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
+    """Return the indices of the sites, except those whose atoms are all in reach of another site.
 
     The other site must be able to take the units: one if further units add nothing, otherwise the whole fleet.
     """
     open_ = np.flatnonzero(capacities)
     better = open_ if q == 0 else np.flatnonzero(capacities == units)
     rows = patterns[better]
-    dropped = better[within_another(*as_lists(rows), *as_lists(rows.T), False)]
+    dropped = better[rows_within_another(*row_lists(rows), *row_lists(rows.T), False)]
     kept = np.setdiff1d(open_, dropped[floors[dropped] == 0])
     return kept if capacities[kept].sum() >= units else open_  # all units need a place
 
 
-class _Search:
+class _CoverSearch:
     """A search for the units at each site, with the best deployment and the lowest bound so far."""
 
     def __init__(
@@ -152,11 +152,11 @@ class _Search:
         stop: Callable[[], bool] | None = None,
     ) -> None:
         self.patterns, self.q, self.units, self.end, self.stop = patterns, q, units, end, stop
-        self.reach = Reach(*as_lists(patterns), *as_lists(patterns.T), weights)
+        self.reach = Reach(*row_lists(patterns), *row_lists(patterns.T), weights)
         self.worth = (1 - q) * np.power(q, np.arange(units + 2))
         self.limits = limits
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
-        self.best = greedy(patterns, weights, q, *limits, units)
+        self.best = greedy_counts(patterns, weights, q, *limits, units)
         self.first, self.value, self.bound = self.best, self.value_of(self.best), float(weights.sum())
         self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0  # values are sums of weights
         prices = 0.5 * weights * (1 - q)  # the middle of the range of prices that `_descend` allows
@@ -179,35 +179,35 @@ class _Search:
         check_ctrl_c()
         return time.monotonic() > self.end or (self.stop is not None and self.stop())
 
-    def update(self, counts: IntArray) -> None:
+    def keep_best(self, counts: IntArray) -> None:
         """Keep a deployment if it is the best one."""
         value = self.value_of(counts)
         if value > self.value:
             self.best, self.value = counts.copy(), value
 
-    def heat(self, done: float) -> float:
+    def temperature(self, done: float) -> float:
         """Return the temperature of annealing after a share ``done`` of the steps."""
-        return self.value / self.units * HOT ** (1 - done) * COLD**done
+        return self.value / self.units * FIRST_TEMPERATURE ** (1 - done) * LAST_TEMPERATURE**done
 
     def anneal(self, steps: int) -> IntArray:
         """Anneal the best deployment for some steps; return the best one found."""
-        heat = self.heat(SKIPPED_COOLING), self.heat(1.0)
+        heat = self.temperature(SKIPPED_COOLING), self.temperature(1.0)
         return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
 
     def run(self) -> float:
         """Search until the best deployment is proven or time is up; return an upper bound, minus infinity if proven."""
-        steps, left = FIRST_STEPS, EFFORT * len(self.best)
+        steps, left = FIRST_STEPS, STEPS_PER_SITE * len(self.best)
         now = time.monotonic()
-        first = now + FIRST * (self.end - now)
+        first = now + FIRST_SHARE * (self.end - now)
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
             stack.callback(setattr, self, "over", True)  # Ctrl-C ends the other thread too
             unlimited = first == np.inf
-            while time.monotonic() < first and not self.must_stop and (left > 0 or (self.descending and unlimited)):
-                annealing = pool.submit(self.anneal, MOVES * steps) if left > 0 else None
-                if self.descending:
+            while time.monotonic() < first and not self.must_stop and (left > 0 or (self.can_descend and unlimited)):
+                annealing = pool.submit(self.anneal, MOVES_PER_STEP * steps) if left > 0 else None
+                if self.can_descend:
                     self.descend(steps)
                 if annealing is not None:
-                    self.update(wait_for(annealing))
+                    self.keep_best(wait_for_thread(annealing))
                     left -= steps
                     if left <= 0:  # the bound may fix more sites now
                         self.walk[2][1:] = RESTART_STEP, 0.0
@@ -217,7 +217,7 @@ class _Search:
             return self.bound if self.must_stop else self.finish(pool)
 
     @property
-    def descending(self) -> bool:
+    def can_descend(self) -> bool:
         """Whether the bound may still be lowered."""
         return bool(self.walk[2][1] >= LAST_STEP)
 
@@ -227,58 +227,58 @@ class _Search:
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve what is not fixed by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
+        """Decide the other sites by HiGHS, beside annealing if time is limited; return a bound as `run` does."""
         if self.end == np.inf:
-            return self.keep_solved(*self.solve(), self.best)
+            return self.keep_solution(*self.solve(), self.best)
         other = pool.submit(self.anneal_until_end, 0)
-        while self.descending and not self.must_stop:
+        while self.can_descend and not self.must_stop:
             self.descend(FIRST_STEPS)
             for counts in tuple(self.met):  # better deployments fix more sites
-                self.update(counts)
+                self.keep_best(counts)
         known = self.best.copy()
         if self.bound < self.target:
             return -np.inf
-        if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.update(self.anneal_until_end(1))
-            self.update(wait_for(other))
+        if len(self.reach.atom) > MOST_SOLVABLE_PAIRS:  # HiGHS would not get far
+            self.keep_best(self.anneal_until_end(1))
+            self.keep_best(wait_for_thread(other))
             return -np.inf if self.bound < self.target else self.bound
         solved = self.solve()
         self.over = True
-        self.update(wait_for(other))
-        return self.keep_solved(*solved, known)
+        self.keep_best(wait_for_thread(other))
+        return self.keep_solution(*solved, known)
 
     def anneal_until_end(self, number: int) -> IntArray:
         """Merge two new deployments with the best one of this chain until time is up or HiGHS is done; return it."""
         limit = MERGING_SHARE * (self.end - time.monotonic())
-        while time.monotonic() < self.end - limit and not self.ended:
+        while time.monotonic() < self.end - limit and not self.must_end:
             pair = [self.anneal_first(self.end - limit, self.states[number]) for _ in range(2)]
             self.met[number] = self.best_on_merged_sites([self.met[number], *pair], time.monotonic() + limit)
         return self.best_on_merged_sites([self.best, *self.met], self.end)
 
     @property
-    def ended(self) -> bool:
+    def must_end(self) -> bool:
         """Whether annealing is to end."""
         return self.over or self.must_stop
 
     def anneal_first(self, end: float, state: NDArray[np.uint64]) -> IntArray:
         """Anneal the first deployment, and cool faster if ``end`` is near; return the best deployment met."""
         counts, good, now, done = self.first.copy(), self.first, time.monotonic(), 0.0
-        share = PIECE / (RUN_STEPS * len(counts))
-        while done < 1 and not self.ended:
-            heat = self.heat(done), self.heat(min(done + share, 1.0))
-            met = _anneal(self.reach, self.worth, counts, self.limits, heat, PIECE, state)
+        share = PIECE_STEPS / (RUN_STEPS * len(counts))
+        while done < 1 and not self.must_end:
+            heat = self.temperature(done), self.temperature(min(done + share, 1.0))
+            met = _anneal(self.reach, self.worth, counts, self.limits, heat, PIECE_STEPS, state)
             good = max(good, met, key=self.value_of)
-            done = max(done + share, (time.monotonic() - now) / max(end - now, NOTICED))
+            done = max(done + share, (time.monotonic() - now) / max(end - now, POLL_SECONDS))
         return good
 
     def best_on_merged_sites(self, some: list[IntArray], end: float) -> IntArray:
         """Return the best deployment found by ``end`` that uses only sites of ``some`` deployments."""
         best, sites = max(some, key=self.value_of), np.flatnonzero(sum(some))
-        if self.ended:
+        if self.must_end:
             return best
         counts, limits = np.zeros_like(best), (self.limits[0][sites], self.limits[1][sites])
         end, stop = min(self.end, end), lambda: self.over or (self.stop is not None and self.stop())
-        counts[sites], _ = maximise(
+        counts[sites], _ = maximise_coverage(
             self.patterns[sites], self.reach.weight, self.q, limits, self.units, end, best[sites], stop
         )
         return counts
@@ -303,34 +303,34 @@ class _Search:
         counted = np.r_[np.ones(n), np.zeros(m)]
         layers = sp.csr_array((np.ones(m), (atom, np.arange(m))), shape=(len(room), m))
         rows = [LinearConstraint(sp.hstack([-inside.T, layers]), ub=0), LinearConstraint(counted, left, left)]
-        highest, costs = np.r_[(high - low)[free], np.ones(m)], -SCALE * np.r_[np.zeros(n), gains]
-        x, bound, settled = integer_program(costs, rows, counted, 0, highest, self.end, self.least / total)
+        highest, costs = np.r_[(high - low)[free], np.ones(m)], -OBJECTIVE_SCALE * np.r_[np.zeros(n), gains]
+        x, bound, settled = solve_integer_program(costs, rows, counted, 0, highest, self.end, self.least / total)
         counts = low.copy()
         if x is not None:
             counts[free] += np.rint(x[:n]).astype(np.int64)
-        return (None if x is None else counts), self.value_of(low) - bound * total / SCALE, settled
+        return (None if x is None else counts), self.value_of(low) - bound * total / OBJECTIVE_SCALE, settled
 
-    def keep_solved(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
+    def keep_solution(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
         """Store the deployment found by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
         if not settled:
-            self.update(self.best if counts is None else counts)
+            self.keep_best(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
         # what annealing met beside HiGHS depends on the clock, and may not change a proven result
         self.best, self.value = known, self.value_of(known)
-        self.update(known if counts is None else counts)
+        self.keep_best(known if counts is None else counts)
         return -np.inf
 
 
-def wait_for(future: Future[T]) -> T:
+def wait_for_thread(future: Future[T]) -> T:
     """Wait for a thread and return its result; Ctrl-C ends the wait."""
     while not future.done():
         check_ctrl_c()
-        wait([future], NOTICED)
+        wait([future], POLL_SECONDS)
     return future.result()
 
 
 @njit(cache=True, nogil=True)
-def _pay(reach: Reach, worth: FloatArray, prices: FloatArray, units: int, paid: IntArray) -> float:
+def _set_paid_units(reach: Reach, worth: FloatArray, prices: FloatArray, units: int, paid: IntArray) -> float:
     """Set ``paid``, (M,), to the number of units in reach that each atom pays for; return the first sum of U."""
     value = 0.0
     for j in range(len(prices)):
@@ -343,7 +343,7 @@ def _pay(reach: Reach, worth: FloatArray, prices: FloatArray, units: int, paid: 
 
 
 @njit(cache=True, nogil=True)
-def _place(
+def _place_units(
     reach: Reach, fixed: Limits, units: int, prices: FloatArray, profits: FloatArray, taken: IntArray,
     in_reach: IntArray, value: float,
 ) -> tuple[float, float, float]:  # fmt: skip
@@ -414,15 +414,15 @@ def _descend(
     """Lower U by subgradient steps; return the lowest, and fix sites by changing their limits in place.
 
     ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all changed in place.
-    ``known`` holds the best value and `_Search.target`.
+    ``known`` holds the best value and `_CoverSearch.target`.
     """
     prices, direction, kept = walk
     n, m = len(fixed[0]), len(prices)
     profits, taken = np.empty(n), np.empty(n, np.int64)
     paid, in_reach = np.empty(m, np.int64), np.empty(m, np.int64)
     for _ in range(steps):
-        value = _pay(reach, worth, prices, units, paid)
-        value, worst_in, best_out = _place(reach, fixed, units, prices, profits, taken, in_reach, value)
+        value = _set_paid_units(reach, worth, prices, units, paid)
+        value, worst_in, best_out = _place_units(reach, fixed, units, prices, profits, taken, in_reach, value)
         kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0  # tiny progress is none
         kept[0] = min(kept[0], value)
         if kept[0] < known[1]:
@@ -433,10 +433,10 @@ def _descend(
             kept[2] = 0.0
         length = 0.0
         for j in range(m):
-            direction[j] = in_reach[j] - paid[j] + MEMORY * direction[j]
+            direction[j] = in_reach[j] - paid[j] + MOMENTUM * direction[j]
             length += direction[j] ** 2
         if kept[1] < LAST_STEP or length == 0.0:
-            kept[1] = 0.0  # ends the descent: see `descending`
+            kept[1] = 0.0  # ends the descent: see `can_descend`
             break
         for j in range(m):
             price = prices[j] - kept[1] * (value - known[0]) / length * direction[j]  # Polyak's step to the best value
@@ -445,7 +445,7 @@ def _descend(
 
 
 @njit(cache=True, nogil=True)
-def _random(state: NDArray[np.uint64]) -> float:
+def _draw_uniform(state: NDArray[np.uint64]) -> float:
     """Return a uniform random number in [0, 1) by xorshift64*, and advance its ``state``."""
     x = state[0]
     x ^= x >> np.uint64(12)
@@ -467,7 +467,7 @@ def _loss(own: NDArray[np.uint32], less: FloatArray, marks: NDArray[np.int32], m
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _gain(atoms: NDArray[np.uint32], more: FloatArray, less: FloatArray, marks: NDArray[np.int32], mark: int) -> float:
-    """Return how much a unit that reaches ``atoms`` then adds to the covered weight."""
+    """Return how much a unit that reaches ``atoms`` adds to the covered weight after the unit of `_loss` has left."""
     total = 0.0
     for j in atoms:
         total += less[j] if marks[j] == mark else more[j]
@@ -475,10 +475,10 @@ def _gain(atoms: NDArray[np.uint32], more: FloatArray, less: FloatArray, marks: 
 
 
 @njit(cache=True, nogil=True)
-def _put(
+def _change_units(
     reach: Reach, worth: FloatArray, i: int, units: int, in_reach: IntArray, more: FloatArray, less: FloatArray
 ) -> None:
-    """Add ``units`` at a site; set what one unit ``more`` and one ``less`` change at each of its atoms, (M,)."""
+    """Add ``units`` at site i; set what one unit ``more`` or ``less`` would change at each of its atoms, (M,) each."""
     for j in reach.atom[reach.start[i] : reach.start[i + 1]]:
         in_reach[j] += units
         more[j] = reach.weight[j] * worth[in_reach[j]]
@@ -500,26 +500,26 @@ def _anneal(
     n, m, start = len(counts), len(reach.weight), reach.start
     in_reach, more, less = np.zeros(m, np.int64), reach.weight * worth[0], np.zeros(m)
     for i in np.flatnonzero(counts):
-        _put(reach, worth, int(i), counts[i], in_reach, more, less)
+        _change_units(reach, worth, int(i), counts[i], in_reach, more, less)
     units = np.repeat(np.arange(n), counts - floors)  # where each unit that may move stands
     atom, marks = reach.atom.view(np.uint32), np.full(m, -1, np.int32)  # unsigned indices are faster
     best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
     for step in range(steps if len(units) else 0):
-        unit = int(_random(state) * len(units))
-        old, new = units[unit], int(_random(state) * n)
+        unit = int(_draw_uniform(state) * len(units))
+        old, new = units[unit], int(_draw_uniform(state) * n)
         own = atom[start[old] : start[old + 1]]
-        if len(own) and _random(state) > FAR_SHARE:
-            j = own[int(_random(state) * len(own))]
-            new = reach.site[reach.back[j] + int(_random(state) * (reach.back[j + 1] - reach.back[j]))]
+        if len(own) and _draw_uniform(state) > FAR_SHARE:
+            j = own[int(_draw_uniform(state) * len(own))]
+            new = reach.site[reach.back[j] + int(_draw_uniform(state) * (reach.back[j + 1] - reach.back[j]))]
         temperature *= cooling
         if new == old or counts[new] == capacities[new]:
             continue
         loss = _loss(own, less, marks, step)
         change = _gain(atom[start[new] : start[new + 1]], more, less, marks, step) - loss
-        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
-            _put(reach, worth, old, -1, in_reach, more, less)
-            _put(reach, worth, new, 1, in_reach, more, less)
+        if change >= 0.0 or change > temperature * np.log(_draw_uniform(state) + 1e-300):  # as a logarithm of 0 fails
+            _change_units(reach, worth, old, -1, in_reach, more, less)
+            _change_units(reach, worth, new, 1, in_reach, more, less)
             counts[old] -= 1
             counts[new] += 1
             units[unit] = new

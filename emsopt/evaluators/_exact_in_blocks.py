@@ -39,7 +39,7 @@ _IS_SUBSET = ((np.arange(FIRST_SETS)[:, None] & ~np.arange(FIRST_SETS)) == 0).as
 _ALL_SETS = np.arange(BLOCK_SIZE // FIRST_SETS)
 _SETS_WITH_STATION = np.cumsum(_ALL_SETS >> np.arange(BLOCK_BITS - FIRST_STATIONS)[:, None] & 1, axis=1) - 1
 
-_Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
+_Rates: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 """Rates of calls: for each station the index of its first entry, (G + 1,); for each entry the stations that must be
 full as bits, those after the first ten and those among them, and the rate of calls that then go to the station."""
 
@@ -49,8 +49,8 @@ def fits_blocks(counts: IntArray) -> bool:
     return len(counts) > BLOCK_BITS + 4 and counts[BLOCK_BITS - 1] == 1
 
 
-def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
-    """Return the `_Calls` of atoms with ``rates``, (M,), 1/min; row j of ``order``, (M, G), lists atom j's stations.
+def call_rates(order: IntArray, rates: FloatArray) -> _Rates:
+    """Return the `_Rates` of atoms with ``rates``, (M,), 1/min; row j of ``order``, (M, G), lists atom j's stations.
 
     The set of full stations of one of the first ten contains this station itself, which is full after the call.
     """
@@ -65,7 +65,7 @@ def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
 
 
 def relax(
-    P: FloatArray, counts: IntArray, mu: FloatArray, calls: _Calls, total: float, tol: float, most: int
+    P: FloatArray, counts: IntArray, mu: FloatArray, calls: _Rates, total: float, tol: float, most: int
 ) -> tuple[int, float]:
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps and the residual.
 
@@ -135,7 +135,7 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
+def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Rates) -> None:
     """Fill ``T`` with the rate (1/min) of the calls that go to one station, by set of full stations in the block.
 
     Entries ``first`` to ``last - 1`` of ``calls`` are the station's; each counts in every set that contains its own.
@@ -160,7 +160,7 @@ def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: Int
 
 
 @njit(cache=True, nogil=True)
-def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
+def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Rates) -> _Rates:
     """Return the entries of ``calls`` that can apply in a part, whose stations after the first ten can all be full."""
     first, high, low, rates = calls
     never = 0  # stations that are not full in any block of the part
@@ -175,7 +175,7 @@ def _possible_calls(first_block: int, n_blocks: int, strides: IntArray, counts: 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _fill_entry_rates(
-    low_rates: FloatArray, freed: FloatArray, full: int, calls: _Calls, T: FloatArray, half: FloatArray
+    low_rates: FloatArray, freed: FloatArray, full: int, calls: _Rates, T: FloatArray, half: FloatArray
 ) -> None:
     """Fill ``low_rates``, (10, 1024), 1/min: entry (g, b) is the rate to state b from that which differs in station g.
 
@@ -231,7 +231,7 @@ def _relax_block(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _by_level(levels: FloatArray, top: int) -> FloatArray:
+def _sum_by_level(levels: FloatArray, top: int) -> FloatArray:
     """Return sums by level, (2, top + 1), from sums by units busy outside the block and state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
@@ -246,7 +246,7 @@ def _sweep_part(
     P: FloatArray,
     first_block: int,
     n_blocks: int,
-    chain: tuple[IntArray, FloatArray, IntArray, _Calls, float],
+    chain: tuple[IntArray, FloatArray, IntArray, _Rates, float],
     leave: FloatArray,
     factors: FloatArray,
     omega: float,
@@ -305,5 +305,5 @@ def _sweep_part(
             here[b] = x[b]
             mass_here[b] += x[b]
             flow_here[b] += x[b] * (served + leave[b])
-    mass, flow = _by_level(levels, counts.sum())
+    mass, flow = _sum_by_level(levels, counts.sum())
     return wrong, entered, mass, flow

@@ -29,7 +29,7 @@ def relaxation_calls(load: float, squared_variation: float) -> float:
     return load / (1 - np.sqrt(load)) ** 2 * (1 + squared_variation) / 2
 
 
-def queue_spread(load: float, squared_variation: float, calls: int) -> float:
+def mean_wait_spread(load: float, squared_variation: float, calls: int) -> float:
     """Return √(relaxation time / calls), the relative standard deviation of the mean wait near saturation (Whitt 1989).
 
     Warn if the run has fewer calls than `RELAXATIONS` relaxation times.
@@ -103,7 +103,7 @@ def share_interval(
     """Return the confidence interval of a fraction f = Σ numerators / Σ denominators, at most 1, with a term per batch.
 
     ``load`` is the offered load per unit, or 0 if calls are lost. As f may be close to 1 in a queue near saturation,
-    the standard error is at least spread / √2 · f · (1 - min(f, load)), with ``spread`` from `queue_spread` (Whitt
+    the standard error is at least spread / √2 · f · (1 - min(f, load)), with ``spread`` from `mean_wait_spread` (Whitt
     1989).
     """
     estimate = numerators.sum() / denominators.sum()

@@ -45,11 +45,11 @@ from numpy.typing import NDArray
 from ..errors._types import BoolArray, FloatArray, IntArray
 from . import _interchange
 from ._interchange import CLOSED, FREE, OPEN, Costs, Lists, cost_by_lists, interchange
-from ._stopping import check_ctrl_c, interruptible
+from ._stopping import check_ctrl_c, delay_ctrl_c
 
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
-MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
+MOMENTUM = 0.4  # share of the previous direction in the next one; damps zigzagging
 RECENT_WEIGHT = 0.1  # weight of the newest step in `recency`, so that earlier choices fade
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # most steps, and steps without progress that halve the step, as it is too long
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
@@ -100,15 +100,15 @@ def common_divisor(values: FloatArray) -> float:
     return float(divisor)
 
 
-@interruptible()
-def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> tuple[BoolArray, float]:
+@delay_ctrl_c()
+def solve_p_median(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> tuple[BoolArray, float]:
     """Find the p sites with the smallest total cost; return whether each is chosen, (N,), and a lower bound.
 
     The bound is infinite if the search was completed before ``end``: then the choice is optimal to within `TOLERANCE`.
     ``forced``, shape (N,), marks the sites that must be chosen, at most p. Two choices of different cost differ by at
     least ``grain``, or 0 if that is not known. Costs are at least 0.
     """
-    search = _Search(costs, p, forced, grain, end)
+    search = _MedianSearch(costs, p, forced, grain, end)
     bound, branch = search.ascend_root(np.where(forced, OPEN, FREE).astype(np.int8))
     queue = [(bound, 1, branch)]
     dive: list[tuple[float, int, Branch]] = []  # branches searched depth first: see QUEUE_BYTES
@@ -136,7 +136,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) 
     return search.chosen, np.inf
 
 
-class _Search:
+class _MedianSearch:
     """The lists, the best choice known, the clock and the work done so far, which all branches of a search share."""
 
     def __init__(self, costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> None:
@@ -330,7 +330,7 @@ class _Search:
         return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])
 
 
-PROVEN, DECIDED, CONVERGED = 1, 2, 3
+PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended, as `_ascend` says
 
 
 def _start_of_ascent(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -367,8 +367,8 @@ def _ascend(
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
     The arrays of ``branch`` (with the best prices found), ``trial`` (the current choice) and ``walk`` are changed in
-    place. ``rest`` is what `_fixed_part` returns, ``known`` the best cost known and `_Search.target`. The step length
-    is halved after ``patience`` steps without progress.
+    place. ``rest`` is what `_fixed_part` returns, ``known`` the best cost known and `_MedianSearch.target`. The step
+    length is halved after ``patience`` steps without progress.
 
     Return why the ascent ended, PROVEN (no better choice), DECIDED (one choice is left, that returned), CONVERGED or 0,
     and the choice seen, (N,), that is cheapest for the atoms in the lists.
@@ -382,7 +382,7 @@ def _ascend(
     least, cheapest = np.inf, trial.copy()
     for _ in range(steps):
         value = _sum_profits(near, trial_prices, rest, profits, reach)
-        total, worst_in, best_out = _choose(profits, state, p, trial)
+        total, worst_in, best_out = _choose_sites(profits, state, p, trial)
         value += total
 
         if value > kept[0] or least == np.inf:
@@ -460,13 +460,13 @@ def _update_direction(near: Lists, trial: BoolArray, reach: IntArray, direction:
         serving = 0
         for r in range(near.start[j], reach[j]):
             serving += trial[near.site[r]]
-        direction[j] = 1 - serving + MEMORY * direction[j]
+        direction[j] = 1 - serving + MOMENTUM * direction[j]
         length += direction[j] ** 2
     return length
 
 
 @njit(cache=True, nogil=True)
-def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArray) -> tuple[float, float, float]:
+def _choose_sites(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArray) -> tuple[float, float, float]:
     """Set ``trial`` to the OPEN sites and those FREE sites with the smallest profits, p sites in all.
 
     Return the sum of their profits, the largest profit of a FREE site among them (minus infinity if there is none), and

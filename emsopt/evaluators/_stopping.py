@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import _validate
 from ..errors._types import FloatArray
 
-FIRST_RUN = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
-NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C
+FIRST_RUN_SECONDS = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
+POLL_SECONDS = 0.05  # seconds between two looks at the clock and for Ctrl-C
 _delayed_interrupts: list[int] = []  # signals of Ctrl-C that came in the main thread during a search
 
 
@@ -24,7 +24,7 @@ def end_time(time_limit: float | None) -> float:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def delay_ctrl_c() -> Iterator[None]:
     """Delay Ctrl-C until `check_ctrl_c` is called or the block ends: inside a compiled call it can crash Python."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
@@ -47,7 +47,7 @@ def check_ctrl_c() -> None:
         raise KeyboardInterrupt
 
 
-def integer_program(
+def solve_integer_program(
     costs: FloatArray, rows: list[Any], whole: Any, low: Any, high: Any, end: float, gap: float = 0.0
 ) -> tuple[FloatArray | None, float, bool]:
     """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was solved in time.
@@ -60,14 +60,14 @@ def integer_program(
     whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
     # HiGHS runs in a thread of its own, as it checks its clock too seldom and Ctrl-C does not stop it. Python cannot
     # exit before that thread ends: the first run is therefore short, and later ones get more time.
-    seconds = FIRST_RUN
+    seconds = FIRST_RUN_SECONDS
     while True:
         options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
         solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)
-        result = _in_thread(solve, end)
+        result = _run_in_thread(solve, end)
         if result is None:
             return None, -np.inf, False
-        if result.status != 1 or time.monotonic() + NOTICED > end:  # 1: its time was up
+        if result.status != 1 or time.monotonic() + POLL_SECONDS > end:  # 1: its time was up
             break
         seconds *= 10
     if result.status == 2:  # 2: infeasible, which is an answer too
@@ -78,12 +78,12 @@ def integer_program(
     return result.x, bound, result.status == 0
 
 
-def _in_thread(solve: Callable[[], Any], end: float) -> Any:
+def _run_in_thread(solve: Callable[[], Any], end: float) -> Any:
     """Run a function in a thread; return its result, or None if it is still running at ``end``."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(solve()))
     thread.start()
-    while thread.is_alive() and time.monotonic() < end + NOTICED:
-        thread.join(NOTICED)
+    while thread.is_alive() and time.monotonic() < end + POLL_SECONDS:
+        thread.join(POLL_SECONDS)
         check_ctrl_c()
     return found[0] if found else None

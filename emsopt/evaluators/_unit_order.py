@@ -16,9 +16,9 @@ from ..errors._types import IntArray
 UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]
 ATOMS_AT_ONCE = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
-MOST_COMPARED = 64  # largest fleet in which comparing all pairs is faster
+MOST_COMPARED_UNITS = 64  # largest fleet in which comparing all pairs is faster
 # unsigned: numba turns a mix with signed integers into floats
-ONE, SIX, WORD = np.uint64(1), np.uint64(6), np.uint64(63)
+ONE, SHIFT, BIT_MASK = np.uint64(1), np.uint64(6), np.uint64(63)
 PAIRS, FOURS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
@@ -31,7 +31,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
     """
     n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
-    if p <= MOST_COMPARED:
+    if p <= MOST_COMPARED_UNITS:
         rows = np.zeros((p, ATOMS_AT_ONCE), ranks.dtype)
         for start in range(0, n_atoms, ATOMS_AT_ONCE):
             part = order[start : start + ATOMS_AT_ONCE]
@@ -39,7 +39,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
                 rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS_AT_ONCE]
             _order_by_comparing(rows, part)
         return order
-    units, first = _stations(sites, len(ranks))
+    units, first = _units_by_station(sites, len(ranks))
     n_stations = len(first) - 1
     columns = np.empty((ATOMS_AT_ONCE, n_stations), ranks.dtype)
     for start in range(0, n_atoms, ATOMS_AT_ONCE):
@@ -53,7 +53,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
 
 
 @njit(cache=True, nogil=True)
-def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
+def _units_by_station(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
     """Return the units sorted by station, (p,), and the start of each of S stations, with p last, (S + 1,).
 
     If no two units share a station, they are not sorted.
@@ -107,7 +107,7 @@ def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: 
         words[:] = 0
         for s in range(n_stations):
             rank = np.uint64(ranks[j, s])
-            words[rank >> SIX] |= ONE << (rank & WORD)
+            words[rank >> SHIFT] |= ONE << (rank & BIT_MASK)
         total = np.uint64(0)
         for w in range(len(words)):
             before[w] = total
@@ -115,7 +115,7 @@ def _order_by_counting(ranks: Ranks, units: IntArray, first: IntArray, n_sites: 
         row = order[j]
         for s in range(n_stations):
             rank = np.uint64(ranks[j, s])
-            place = before[rank >> SIX] + _count_ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
+            place = before[rank >> SHIFT] + _count_ones(words[rank >> SHIFT] & ((ONE << (rank & BIT_MASK)) - ONE))
             row[place] = s
         if n_stations < p:  # stations become units, from the end, so that none is overwritten before it is read
             k = p

@@ -48,7 +48,7 @@ from ..errors import AccuracyWarning, ConvergenceError, _validate, warn
 from ..errors._types import FloatArray, IntArray, Progress, Sites
 from . import _approximate_equations as equations
 from ._unit_order import unit_order
-from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable_queue_error
+from .evaluation import Evaluation, averaging_matrix, is_queue, queued_shares, unstable_queue_error
 
 # Largest ratios of service times at which the probability that all units are busy and the mean costs are accurate.
 LOSS_RATIO, COST_RATIO = 2, 40
@@ -105,7 +105,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
         failed = f"the approximate hypercube did not converge in {equations.MAX_STEPS} steps"
         raise ConvergenceError(f"{failed}; raise `tol`, or use evaluator='exact' (small fleets) or 'simulation'.")
     _warn_of_unequal_units(city, sites, LOSS_RATIO, capacity)
-    shares, average = equations.answer_shares(order, rho, Q), twin_average(city, sites)
+    shares, average = equations.answer_shares(order, rho, Q), averaging_matrix(city, sites)
     if queue:
         waited = queued_shares(city, sites)[:, None]
         shares = (1 - blocked) * shares + blocked * waited  # any unit may be the next free one

@@ -14,7 +14,7 @@ from . import approximate, exact, simulation
 from .evaluation import Evaluation, is_queue
 from .metrics import check_costs
 
-EXACT_UP_TO = 12  # largest fleet that is evaluated exactly by default, which takes milliseconds
+MOST_EXACT_UNITS = 12  # largest fleet that is evaluated exactly by default, which takes milliseconds
 
 
 _SIMULATION_DEFAULTS = {"calls": 100_000, "warmup": None, "service": "exponential", "cv": None, "rng": None}
@@ -31,9 +31,9 @@ _OPTIONS = {name: [*signature(function).parameters][2:] for name, (function, *_)
 
 
 def check_evaluator(evaluator: str | None, units: int) -> str:
-    """Return the name of an evaluator; for None "exact" up to `EXACT_UP_TO` units, else "approximate"."""
+    """Return the name of an evaluator; for None "exact" up to `MOST_EXACT_UNITS` units, else "approximate"."""
     if evaluator is None:
-        return "exact" if units <= EXACT_UP_TO else "approximate"
+        return "exact" if units <= MOST_EXACT_UNITS else "approximate"
     return _validate.choice(evaluator, "evaluator", tuple(_EVALUATORS))
 
 

@@ -39,16 +39,16 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray
-from ._cover_patterns import SCALE, Patterns, within, within_km
-from ._cover_search import greedy, maximise
+from ._cover_patterns import OBJECTIVE_SCALE, Patterns, pairs_within, pairs_within_km
+from ._cover_search import greedy_counts, maximise_coverage
 from ._p_median import common_divisor
-from ._stopping import end_time, integer_program, interruptible
+from ._stopping import delay_ctrl_c, end_time, solve_integer_program
 from .evaluation import LATE_MIN
 from .metrics import late_probability
 
-BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
-ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
-NEGLIGIBLE_SHARE = 1e-14  # shares of calls that are rounding errors
+MOST_BUSY_FRACTION = 0.99  # cap of the default: if units are always busy, all deployments are equally good
+ROUNDING_ERROR = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
+ROUNDING_SHARE = 1e-14  # shares of calls that are rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +128,7 @@ def mclp(
     return mexclp(city, DeploymentSpace.of(city, units), threshold, 0.0, time_limit=time_limit)
 
 
-@interruptible()
+@delay_ctrl_c()
 def mexclp(
     city: City,
     units: int | DeploymentSpace,
@@ -166,7 +166,7 @@ def mexclp(
     reach, rates = _demand_parts(city, threshold)
     groups = np.unique(city.twin_groups, return_index=True)[1]  # further twins would only add equivalent solutions
     limits = space.floors, space.capacities
-    counts, bound = maximise(reach[groups], rates, busy_fraction, limits, space.units, end)
+    counts, bound = maximise_coverage(reach[groups], rates, busy_fraction, limits, space.units, end)
     coverage = float(rates @ (1 - busy_fraction ** (reach[groups].T @ counts))) / city.total_rate
     bound = max(bound / city.total_rate, coverage)  # minus infinity if the units are optimal
     sites = space.deployment(counts)
@@ -178,7 +178,7 @@ def mexclp(
     return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by, one)
 
 
-@interruptible()
+@delay_ctrl_c()
 def mclp_of_points(
     site_locations: ArrayLike,
     atom_locations: ArrayLike,
@@ -223,13 +223,13 @@ def mclp_of_points(
         raise InputError("`demand` is all zero; at least one atom must have calls.")
     p = _validate.whole_number(units, "units", high=len(sites))
     radius = _validate.positive_number(radius, "radius", "km")
-    truth = _validate.truth(geographic, "geographic")
+    truth = _validate.as_bool(geographic, "geographic")
     for name, points in (("site_locations", sites), ("atom_locations", atoms)):
         if truth:
-            _validate.degrees(points, f"`{name}`")
-    reach = within_km(sites, atoms, radius, truth)
+            _validate.check_degrees(points, f"`{name}`")
+    reach = pairs_within_km(sites, atoms, radius, truth)
     limits = np.zeros(len(sites), np.int64), np.ones(len(sites), np.int64)
-    counts, bound = maximise(reach, calls, 0.0, limits, p, end)
+    counts, bound = maximise_coverage(reach, calls, 0.0, limits, p, end)
     reached_by, total = reach.T @ counts, float(calls.sum())
     coverage = float(calls @ (reached_by > 0)) / total
     bound = max(bound / total, coverage)
@@ -237,7 +237,7 @@ def mclp_of_points(
     return Coverage(np.flatnonzero(counts), coverage, radius, 0.0, bound, bound - coverage, reached_by, one)
 
 
-@interruptible()
+@delay_ctrl_c()
 def malp(
     city: City,
     units: int | DeploymentSpace,
@@ -257,7 +257,7 @@ def malp(
     city, units, threshold, time_limit
         As for `mexclp`.
     reliability : float
-        Smallest probability that a unit in reach is free, above 0 and below 1.
+        Smallest probability that a unit in reach is free, above 0, at most 1.
     busy_fraction : float or "local", optional
         A number is the same q for all units (MALP I); by default the offered load per unit, as in `mexclp`. With
         "local" (MALP II), q is estimated around each atom: the work (erlangs) of the atoms that the site closest to it
@@ -276,26 +276,26 @@ def malp(
     reliability = _validate.probability(reliability, "reliability")
     if isinstance(busy_fraction, str):
         _validate.choice(busy_fraction, "busy_fraction", ("local",))
-        within_reach = within(city.response_times, threshold)
+        within_reach = pairs_within(city.response_times, threshold)
         around = within_reach @ city.arrival_rates / 60 * city.mean_service_time
         work, q = around[city.response_times.argmin(axis=0)], np.nan  # nan: q differs from atom to atom
     else:
         q = _busy_fraction(space, busy_fraction)
     counted = np.arange(1, space.units + 2)[:, None]  # one more than the fleet stands for any larger number
     busy = np.minimum(work / counted, 1.0) if np.isnan(q) else np.full((len(counted), city.n_atoms), q)
-    enough = 1 - busy**counted >= reliability - ROUNDING
+    enough = 1 - busy**counted >= reliability - ROUNDING_ERROR
     enough[-1] = True  # argmax must find a row; such an atom is then never covered
     needed = enough.argmax(axis=0) + 1
     groups = np.unique(city.twin_groups, return_index=True)[1]
-    reach = within(city.response_times[groups], threshold)
+    reach = pairs_within(city.response_times[groups], threshold)
     counts, bound = _solve_program(space, reach, needed, city.demand_shares, end)
     if counts is None:  # no solution in time: place units as for `mexclp`
         busy_fraction = 0.5 if np.isnan(q) else q
-        counts = greedy(reach, city.demand_shares, busy_fraction, space.floors, space.capacities, space.units)
+        counts = greedy_counts(reach, city.demand_shares, busy_fraction, space.floors, space.capacities, space.units)
     return _coverage(space, counts, bound, needed, threshold, q)
 
 
-@interruptible()
+@delay_ctrl_c()
 def double_standard(
     city: City,
     units: int | DeploymentSpace,
@@ -333,7 +333,7 @@ def double_standard(
     share = _validate.finite_number(share, "share", 0, 1)
     groups = np.unique(city.twin_groups, return_index=True)[1]
     times, needed = city.response_times[groups], np.full(city.n_atoms, 2)
-    reach, standards = within(times, threshold), (within(times, outer), share)
+    reach, standards = pairs_within(times, threshold), (pairs_within(times, outer), share)
     counts, bound = _solve_program(space, reach, needed, city.demand_shares, end, standards)
     if counts is None:
         why = "was found in time" if bound < np.inf else "exists"
@@ -377,16 +377,16 @@ def _solve_program(
     if standards is not None:
         outer, share = standards
         rows += [LinearConstraint(outer[:, calls].T @ place, lb=1), LinearConstraint(one - in_reach, ub=0)]
-        rows += [LinearConstraint(SCALE * shares @ one, lb=SCALE * (share - ROUNDING))]
+        rows += [LinearConstraint(OBJECTIVE_SCALE * shares @ one, lb=OBJECTIVE_SCALE * (share - ROUNDING_ERROR))]
     low, high = np.r_[space.floors, np.zeros(2 * m)], np.r_[space.capacities, needed <= space.units, np.ones(m)]
-    costs = -SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
+    costs = -OBJECTIVE_SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
     least = 0.999 * common_divisor(shares)  # two values differ by at least the divisor: a smaller gap is none
     # z_j need not be declared an integer: it may be raised to 1 or to the whole number of units in reach.
-    x, bound, settled = integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
+    x, bound, settled = solve_integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
     counts = None if x is None else np.rint(x[:n]).astype(int)
     if settled:
         return counts, np.inf if counts is None else -np.inf
-    return counts, min(-bound / SCALE, shares[needed <= space.units].sum())  # HiGHS may have found no bound at all
+    return counts, min(-bound / OBJECTIVE_SCALE, shares[needed <= space.units].sum())  # HiGHS may have found no bound
 
 
 def _coverage(
@@ -402,7 +402,7 @@ def _coverage(
 
 def _busy_fraction(space: DeploymentSpace, given: float | None) -> float:
     """Return the busy fraction ``given``, or for None the offered load per unit; raise unless in [0, 1)."""
-    q = min(space.city.offered_load(space.units), BUSIEST) if given is None else given
+    q = min(space.city.offered_load(space.units), MOST_BUSY_FRACTION) if given is None else given
     q = _validate.positive_number(q, "busy_fraction", zero=True)
     if q >= 1:
         raise InputError(f"`busy_fraction` must be below 1; got {q:g}. A unit that is always busy covers nothing.")
@@ -416,9 +416,10 @@ def _demand_parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
     it in time, a share π_k - π_(k+1) of its calls is reached by the sites of probability π_k or more.
     """
     if city.response_law is None:
-        return within(city.response_times, threshold), city.arrival_rates
+        return pairs_within(city.response_times, threshold), city.arrival_rates
     late = late_probability(city, threshold)
     levels = np.sort(late, axis=0)
     parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
-    rank, atom = np.nonzero(parts > NEGLIGIBLE_SHARE * city.total_rate)
-    return within(late, np.nextafter(levels[rank, atom], np.inf), atom), parts[rank, atom]  # `within` is strict
+    rank, atom = np.nonzero(parts > ROUNDING_SHARE * city.total_rate)
+    limits = np.nextafter(levels[rank, atom], np.inf)  # above each level, as a pair must be below its limit
+    return pairs_within(late, limits, atom), parts[rank, atom]

@@ -154,7 +154,7 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
     if total > MOST_DEPLOYMENTS:
         limit = f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,})"
         raise InputError(f"{limit}. Pin or close sites, or search with emsopt.minimize.")
-    return _evaluate(objective, objective.space.listing(), progress)
+    return _evaluate_sites(objective, objective.space.listing(), progress)
 
 
 def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
@@ -184,10 +184,10 @@ def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumera
         near = near | fringe
         if len(near) > MOST_DEPLOYMENTS:
             raise InputError(f"over {MOST_DEPLOYMENTS:,} deployments are too many to evaluate. Lower `moves`.")
-    return _evaluate(objective, np.array(list(near)))
+    return _evaluate_sites(objective, np.array(list(near)))
 
 
-def _evaluate(objective: Objective, sites: IntArray, progress: Progress = False) -> Enumeration:
+def _evaluate_sites(objective: Objective, sites: IntArray, progress: Progress = False) -> Enumeration:
     """Return the `Enumeration` of deployments, shape (K, p); simulations send the same calls to all of them."""
     if objective.noisy:
         rng = _validate.generator(objective.options.get("rng"))

@@ -148,14 +148,14 @@ class Evaluation:
         late = np.clip(self._late_shares(thresholds), 0.0, 1.0)  # 1 minus a sum of shares may round to slightly below 0
         return float(late[0]) if single else late
 
-    def atom_late(self, threshold: float) -> FloatArray:
+    def atom_late_fractions(self, threshold: float) -> FloatArray:
         """Return the fraction of each atom's answered calls that take ``threshold`` minutes or more, shape (M,).
 
         In a simulation of times that vary, an atom without an answered call gets its expected late fraction.
         """
         threshold = positive_number(threshold, "threshold", "min", zero=True)
         law = self.law
-        late = (self.response_times >= threshold).astype(float) if law is None else law.late_chances(threshold)
+        late = (self.response_times >= threshold).astype(float) if law is None else law.late_probabilities(threshold)
         expected = (self.dispatch_fractions * late).sum(axis=0)
         if law is None or self.answers is None:
             return expected
@@ -165,15 +165,16 @@ class Evaluation:
     def percentile(self, q: float) -> float:
         """Return the smallest response time that at least ``q`` percent of answered calls do not exceed, min.
 
-        Raise unless 0 < q <= 100. If times vary, the 100th percentile is infinite, or the longest time simulated.
+        Raise unless 0 < q <= 100. If times vary, it is infinite above 99.99999, except in a simulation.
         """
         q = positive_number(q, "q", "percent")
         if q > 100:
             raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")
-        if not self._is_mixture:
-            times, weights = self._distribution
-            return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])  # may sum to < 1
-        if q == 100:
+        if not self._is_continuous:
+            times, weights = self._times_and_weights
+            below = np.cumsum(weights)  # whose rounded total may be below 1 - 1e-12
+            return float(times[np.searchsorted(below, min(q / 100, 1 - 1e-12, below[-1]))])
+        if q > 100 - 1e-5:  # `CUTOFF` of `travel` leaves 2e-8 in the tail, however long the time
             return float("inf")
         from scipy.optimize import brentq
 
@@ -189,12 +190,12 @@ class Evaluation:
         return self.percentile(90)
 
     def late_interval(self, threshold: float) -> tuple[float, float]:
-        """Return the confidence interval of `late_fraction` for one threshold (min); raise unless this is simulated."""
+        """Return the confidence interval of `late_fraction` for one threshold (min); raise without a simulation."""
         estimate = self.late_fraction(positive_number(threshold, "threshold", "min", zero=True))
         return self._simulated_answers.late_interval(estimate, threshold, self.demand_shares)
 
     def percentile_interval(self, q: float) -> tuple[float, float]:
-        """Return the confidence interval of `percentile` (min); raise unless this is simulated.
+        """Return the confidence interval of `percentile` (min); raise without a simulation.
 
         Its ends are the percentiles at the ends of the confidence interval of ``q`` (Woodruff, R. S. 1952, Confidence
         intervals for medians, Journal of the American Statistical Association 47(260), 635-646).
@@ -212,21 +213,21 @@ class Evaluation:
         return self.answers
 
     @property
-    def _is_mixture(self) -> bool:
+    def _is_continuous(self) -> bool:
         """Whether response times have a continuous distribution instead of a finite list of times."""
         return self.law is not None and self.answers is None  # a simulation lists the times it drew
 
     def _late_shares(self, thresholds: FloatArray) -> FloatArray:
         """Return the fraction of answered calls whose response takes each threshold or more, shape (k,)."""
-        if self._is_mixture:
-            law, weights = self._mixture
-            return np.array([weights @ law.late_chances(t)[:, 0] for t in thresholds])
-        times, weights = self._distribution
+        if self._is_continuous:
+            law, weights = self._pair_law_and_shares
+            return np.array([weights @ law.late_probabilities(t)[:, 0] for t in thresholds])
+        times, weights = self._times_and_weights
         before = np.r_[0.0, np.cumsum(weights)]
         return 1 - before[np.searchsorted(times, thresholds, side="left")]  # left: the threshold itself is late
 
     @cached_property
-    def _mixture(self) -> tuple[ResponseLaw, FloatArray]:
+    def _pair_law_and_shares(self) -> tuple[ResponseLaw, FloatArray]:
         """Response law of the n pairs of unit and atom that occur, and their shares of the answered calls, (n,)."""
         assert self.law is not None
         shares = self.dispatch_fractions * self.demand_shares
@@ -234,8 +235,8 @@ class Evaluation:
         return self.law.of_pairs(units, atoms), shares[units, atoms] / shares[units, atoms].sum()
 
     @cached_property
-    def _distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Response times (min) of all pairs, or those drawn, ascending, and their shares of answered calls, (n,)."""
+    def _times_and_weights(self) -> tuple[FloatArray, FloatArray]:
+        """Response times (min) of all pairs, or those drawn, ascending, and shares of answered calls, (n,) each."""
         if self.law is not None and self.answers is not None:
             # Each atom counts by its known share of the demand, not by how many calls it happened to have.
             by_call = self.demand_shares / np.maximum(self.answers.total().sum(axis=0), 1)
@@ -279,14 +280,14 @@ class Evaluation:
         return figures | {"queue_probability": self.queue_probability, "mean_wait_min": self.mean_wait}
 
     @property
-    def _method(self) -> str:
+    def _method_text(self) -> str:
         """The evaluator and its capacity, in words."""
         calibrated = ", approximate as service depends on the place and is calibrated" if self.calibrated else ""
         return f"{self.evaluator}, {self.capacity}{calibrated}"
 
     def __repr__(self) -> str:
         measures = f"mean response {self.mean_response:.3f} min, {len(self.sites)} units"
-        return f"<Evaluation ({self._method}): {measures}, mean utilization {self.utilizations.mean():.3f}>"
+        return f"<Evaluation ({self._method_text}): {measures}, mean utilization {self.utilizations.mean():.3f}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -294,7 +295,7 @@ class Evaluation:
             for key, value in self.summary().items()
         )
         units = self.to_frame().round(3).to_html(index=False)
-        return f"<table><caption>{self._method}</caption>{rows}</table>{units}"
+        return f"<table><caption>{self._method_text}</caption>{rows}</table>{units}"
 
 
 def is_queue(capacity: str) -> bool:
@@ -311,7 +312,7 @@ def unstable_queue_error(city: City, sites: IntArray) -> UnstableQueueError:
     )
 
 
-def twin_average(city: City, sites: IntArray) -> FloatArray:
+def averaging_matrix(city: City, sites: IntArray) -> FloatArray:
     """Return the matrix, (p, p), whose product with numbers of units, (p,), is the mean over each unit's twin group."""
     groups = city.twin_groups[sites]
     same = groups[:, None] == groups

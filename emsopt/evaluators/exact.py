@@ -42,7 +42,7 @@ from ._exact_in_blocks import TUNE_EVERY, call_rates, fits_blocks, level_scale, 
 from .evaluation import Evaluation, is_queue, unstable_queue_error
 
 MOST_UNITS = 30  # two vectors of 2^30 states take 17 GB
-MANY_STATES = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
+STATES_FOR_BLOCKS = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
 MAX_SWEEPS = 5000
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
@@ -124,7 +124,7 @@ def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_
     ranked = place[city.preferred_order]
     order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))  # each atom ranks each station once
     service = np.ascontiguousarray(city.service_times[stations])
-    solve = _solve_large if fits_blocks(counts) and np.prod(counts + 1) >= MANY_STATES else _solve
+    solve = _solve_large if fits_blocks(counts) and np.prod(counts + 1) >= STATES_FOR_BLOCKS else _solve
     solution = solve(order, city.arrival_rates / 60, counts, service, queue, tol)
     if solution[5] == -1:
         raise unstable_queue_error(city, sites)
@@ -213,7 +213,7 @@ def _measure_and_calibrate(
     tail = 1 / (1 - total / fastest) if queue else 1.0
     norm = 1 + P[-1] * (tail - 1)
     blocked = P[-1] * tail / norm
-    _measure(P, blocked, norm, counts, order, shares, busy)
+    _fill_measures(P, blocked, norm, counts, order, shares, busy)
     for j in range(len(rates)):
         shares[:, j] /= shares[:, j].sum()
     wait = 0.0
@@ -262,7 +262,7 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
 def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
     """Advance ``busy``, the busy units at each station, (G,), like an odometer; return the change of the mask.
 
-    Stations below ``bits`` do not change. Bit g of the mask is set if station g is full.
+    Bit g of the mask is set if station g is full. Stations below ``bits`` do not change.
     """
     full = np.int64(0)
     for g in range(bits, len(counts)):
@@ -365,7 +365,7 @@ def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int16], 
 
 
 @njit(cache=True, nogil=True)
-def _measure(
+def _fill_measures(
     P: FloatArray, blocked: float, norm: float, counts: IntArray, order: IntArray, shares: FloatArray, busy: FloatArray
 ) -> None:
     """Fill the busy fraction of a unit of each station, (G,), and the ``shares`` of calls answered at once, (G, M).

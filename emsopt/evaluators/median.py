@@ -19,7 +19,7 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors._types import IntArray
 from ._interchange import matrix_costs
-from ._p_median import common_divisor, minimise
+from ._p_median import common_divisor, solve_p_median
 from ._stopping import end_time
 from .by_name import evaluate
 
@@ -119,9 +119,9 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     grain = common_divisor(city.arrival_rates[counts]) / city.total_rate  # values differ by multiples of `grain`
     grain *= common_divisor(times - times.min(axis=0)) if grain else 0.0  # the least time of an atom cancels out
     costs = matrix_costs(times, city.demand_shares[counts])
-    chosen, bound = minimise(costs, stations, forced, grain, end)
+    chosen, bound = solve_p_median(costs, stations, forced, grain, end)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)  # pinned sites keep their own index
-    sites = space.fill(sites)
+    sites = space.complete_deployment(sites)
     times = city.response_times[sites]
     objective = float(city.demand_shares @ times.min(axis=0))
     bound = float(min(bound, objective))  # infinite if the sites are optimal

@@ -33,19 +33,19 @@ from .evaluation import Evaluation
 SingleMetric: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
 Metric: TypeAlias = "SingleMetric | Mapping[SingleMetric, float]"
 
-NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
+NEGLIGIBLE_DIFFERENCE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 MEAN_METRICS = ("mean_response", "late")
 
 
 def metric_costs(city: City, metric: Metric) -> FloatArray:
-    """Return the cost matrix of a metric that is a mean over calls, shape (N, M); raise if it is none or invalid."""
+    """Return the cost matrix of a metric that is a mean over calls, shape (N, M); raise if it is another one."""
     if not is_mean(metric):
         metric_function(city, metric)  # raises if the metric is unknown
         known = "'mean_response', ('late', minutes) or a mix of these"
         raise InputError(f"`metric` must be a mean over calls here: {known}; got {_validate.quote(metric)}.")
     if isinstance(metric, Mapping):
         costs = np.zeros_like(city.response_times)
-        for part, weight in _weights(metric).items():
+        for part, weight in _mix_weights(metric).items():
             costs += weight * metric_costs(city, part)
         return costs
     match metric:
@@ -59,7 +59,7 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
 def is_mean(metric: Metric) -> bool:
     """Return whether a metric is a mean over calls, which has a cost matrix, by its name; arguments are not checked."""
     if isinstance(metric, Mapping):
-        return all(map(is_mean, metric))  # true of an empty mix too, which `_weights` refuses
+        return all(map(is_mean, metric))  # true of an empty mix too, which `_mix_weights` refuses
     kind = metric[0] if isinstance(metric, tuple) and metric else metric
     return isinstance(kind, str) and kind in MEAN_METRICS
 
@@ -67,7 +67,7 @@ def is_mean(metric: Metric) -> bool:
 def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]:
     """Return the metric as a function of an `Evaluation` of ``city``; raise if it is unknown."""
     if isinstance(metric, Mapping):
-        parts = [(weight, metric_function(city, part)) for part, weight in _weights(metric).items()]
+        parts = [(weight, metric_function(city, part)) for part, weight in _mix_weights(metric).items()]
         return lambda e: sum(weight * part(e) for weight, part in parts)
     if callable(metric):
         own = metric
@@ -90,7 +90,7 @@ def _unknown_metric_error(metric: object) -> InputError:
     return InputError(f"`metric` must be {known}, or a mapping from these to weights; got {_validate.quote(metric)}.")
 
 
-def _weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:
+def _mix_weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:
     """Return the weights of a mix of metrics; raise unless all are at least 0, and one is above 0."""
     if not mix:
         raise _unknown_metric_error(mix)
@@ -102,7 +102,7 @@ def _weights(mix: Mapping[SingleMetric, float]) -> dict[SingleMetric, float]:
 def late_probability(city: City, threshold: float) -> FloatArray:
     """Return the probability of a response of ``threshold`` minutes or more, (N, M); 0 or 1 if times are fixed."""
     law = city.response_law
-    return (city.response_times >= threshold).astype(float) if law is None else law.late_chances(threshold)
+    return (city.response_times >= threshold).astype(float) if law is None else law.late_probabilities(threshold)
 
 
 def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:

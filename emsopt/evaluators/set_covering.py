@@ -24,8 +24,8 @@ from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, IntArray
-from ._cover_patterns import Patterns, reduce, within
-from ._stopping import end_time, integer_program, interruptible
+from ._cover_patterns import Patterns, pairs_within, undominated_rows_and_columns
+from ._stopping import delay_ctrl_c, end_time, solve_integer_program
 from .evaluation import LATE_MIN
 
 
@@ -95,7 +95,7 @@ class Center:
         return f"<Center: sites {self.sites.tolist()}, longest response {self.longest_response:.4g} min, {proof}>"
 
 
-@interruptible()
+@delay_ctrl_c()
 def set_cover(
     city: City, threshold: float = LATE_MIN, backup: bool = False, *, time_limit: float | None = None
 ) -> Cover:
@@ -119,19 +119,19 @@ def set_cover(
     """
     end = end_time(time_limit)
     threshold = _validate.positive_number(threshold, "threshold", "min")
-    backup = _validate.truth(backup, "backup")
+    backup = _validate.as_bool(backup, "backup")
     calls = np.flatnonzero(check_city(city).arrival_rates)
     soonest = city.response_times.min(axis=0)[calls]
     if (soonest >= threshold).any():
         name = city.atom_names[calls[soonest.argmax()]]
         why = f"as no site reaches atom {name!r} sooner"
         raise InputError(f"`threshold` must be above {soonest.max():g} min, {why}; got {threshold:g}.")
-    reach = within(city.response_times, threshold, calls)
+    reach = pairs_within(city.response_times, threshold, calls)
     found, bound = smallest_cover(reach, end)
     sites = greedy_cover(reach) if found is None else found
     gap, best = len(sites) - bound, len(calls)
     if backup and not gap:  # backup is compared between covers of the fewest sites: first their number must be proven
-        sites, best = _most_backup(reach, sites, end)
+        sites, best = _maximise_backup(reach, sites, end)
     twice = int((reach[sites].sum(axis=0) > 1).sum())
     return Cover(sites, len(sites), threshold, bound, gap, twice, best, not gap and (not backup or twice == best))
 
@@ -143,12 +143,12 @@ def smallest_cover(reach: Patterns, end: float, most: int | None = None) -> tupl
     """
     from scipy.optimize import LinearConstraint
 
-    rows, columns = reduce(reach)
+    rows, columns = undominated_rows_and_columns(reach)
     patterns = reach[rows][:, columns]
     limits = [LinearConstraint(patterns.T.astype(float), lb=1)]
     limits += [] if most is None else [LinearConstraint(np.ones(len(rows)), ub=most)]
     costs = np.full(len(rows), float(most is None))  # 0 with `most`: any feasible cover will do
-    x, bound, settled = integer_program(costs, limits, 1, 0, 1, end)
+    x, bound, settled = solve_integer_program(costs, limits, 1, 0, 1, end)
     if settled:
         return (None, (most or 0) + 1) if x is None else (rows[np.rint(x) > 0], int(np.rint(x).sum()))
     # The bound is rounded up because a number of sites is whole, less 1e-6 for the rounding errors of HiGHS.
@@ -164,8 +164,8 @@ def greedy_cover(reach: Patterns) -> IntArray:
     return np.sort(chosen)
 
 
-def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of ``len(sites)`` rows that reaches most columns twice or more, and a bound on their number."""
+def _maximise_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
+    """Return the ``len(sites)`` rows that cover all columns and the most of them twice, and a bound on how many."""
     import scipy.sparse as sp
     from scipy.optimize import LinearConstraint
 
@@ -174,13 +174,13 @@ def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray
     chosen = np.r_[np.ones(n), np.zeros(m)]
     rows = [LinearConstraint(reached, lb=1), LinearConstraint(chosen, len(sites), len(sites))]
     # cost -1 for each u_j (whether j is reached twice), 0 for a site; u_j need not be declared an integer
-    x, bound, settled = integer_program(chosen - 1, rows, chosen, 0, 1, end)
+    x, bound, settled = solve_integer_program(chosen - 1, rows, chosen, 0, 1, end)
     sites = sites if x is None else np.flatnonzero(np.rint(x[:n]))
     twice = int((reach[sites].sum(axis=0) > 1).sum())
     return sites, twice if settled else int(min(m, np.floor(-bound + 1e-6)))
 
 
-@interruptible()
+@delay_ctrl_c()
 def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | None = None) -> Center:
     """Find the sites with the shortest response to the remotest atom with calls, if every unit is always free.
 
@@ -205,7 +205,7 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     pinned = np.flatnonzero(space.site_floors)
     served = city.response_times[np.ix_(pinned, calls)].min(axis=0, initial=np.inf)
     chosen, bound = _solve_center(times, served, space.units - len(space.pinned), end)
-    sites = space.fill(np.r_[space.pinned, listed[chosen]].astype(np.int64))
+    sites = space.complete_deployment(np.r_[space.pinned, listed[chosen]].astype(np.int64))
     longest = float(city.response_times[sites][:, calls].min(axis=0).max())
     bound = min(bound, longest)
     return Center(sites, longest, bound, (longest - bound) / longest if longest > bound else 0.0)
@@ -226,7 +226,7 @@ def _solve_center(times: FloatArray, served: FloatArray, most: int, end: float) 
     low, high = 0, int(np.searchsorted(values, _closest_times(times, served, chosen).max()))
     while low < high:  # values from `high` on can be held, those below `low` cannot
         middle = (low + high) // 2
-        rows, settled = _cover_within(times, served, most, values[middle], some, end)
+        rows, settled = _cover_in_time(times, served, most, values[middle], some, end)
         if not settled:
             return chosen, float(values[low])  # all shorter times are proven impossible
         if rows is None:
@@ -236,14 +236,14 @@ def _solve_center(times: FloatArray, served: FloatArray, most: int, end: float) 
     return chosen, np.inf
 
 
-def _cover_within(
+def _cover_in_time(
     times: FloatArray, served: FloatArray, most: int, longest: float, some: set[int], end: float
 ) -> tuple[IntArray | None, bool]:
     """Return up to ``most`` rows that reach all columns within ``longest`` min, or None, and whether that is proven.
 
     Only the columns ``some`` are covered at first, and others that the cover misses are added (Chen and Chen 2009).
     """
-    reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)  # `longest` itself is in time
+    reach, rows = pairs_within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)  # `longest` is in time
     while True:
         now = _closest_times(times, served, rows)
         while now.max() > longest:  # the remotest of the columns missed, and further ones that share no row with it

@@ -34,10 +34,10 @@ from ..errors._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Site
 from ..errors._validate import choice, generator, positive_number, real_array, whole_number
 from . import _intervals
 from ._unit_order import UnitOrder, unit_order
-from .evaluation import Evaluation, is_queue, twin_average, unstable_queue_error
+from .evaluation import Evaluation, averaging_matrix, is_queue, unstable_queue_error
 
-BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
-CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
+N_BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
+CHUNK_CALLS = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
 CHUNKS_PER_TURN = 4  # chunks simulated for one deployment before the next, whose tables displace its own in the cache
 LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
 COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together, to save memory
@@ -109,14 +109,14 @@ def simulate(
     True
     """
     sites, queue = check_sites(city, sites), is_queue(capacity)
-    calls = whole_number(calls, "calls", BATCHES)
+    calls = whole_number(calls, "calls", N_BATCHES)
     level = _intervals.check_level(level)
     draw, squared_variation = service_law(service, cv)
     warmup = _checked_warmup(warmup, city, len(sites), queue, calls, squared_variation)
     load = _stable_load(city, sites) if queue else 0.0
-    spread = _intervals.queue_spread(load, squared_variation, calls)
+    spread = _intervals.mean_wait_spread(load, squared_variation, calls)
 
-    ends = np.linspace(0, calls, BATCHES + 1).astype(np.int64)  # batches differ by at most one call
+    ends = np.linspace(0, calls, N_BATCHES + 1).astype(np.int64)  # batches differ by at most one call
     batch_calls: IntArray = ends[1:] - ends[:-1]
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
@@ -125,14 +125,14 @@ def simulate(
     segments = _simulate_segments(city, sites[None], [order], lengths, draw, queue, seed, kept)
     next(segments)  # the warm-up does not count
     (batch, atom, unit, number), busy, (minutes, blocked, waited) = _totals_by_batch(segments, p)
-    average = twin_average(city, sites)
+    average = averaging_matrix(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
     fractions = average @ _dispatch_fractions(answered, order)
     measures = utilizations, fractions, float(waited.sum() / calls), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
-    in_batches = BATCHES, city.n_atoms, level
+    in_batches = N_BATCHES, city.n_atoms, level
     answers = _intervals.AnsweredCalls(result.response_times[unit, atom], number, batch, atom, *in_batches)
     shifts = _intervals.response_shifts(answers.total(answers.minutes), answers.total(), city.demand_shares)
     blocked_interval = _intervals.share_interval(blocked, batch_calls, level, load, spread)
@@ -179,7 +179,7 @@ def mean_cost_function(
     rng: Rng,
 ) -> Callable[..., FloatArray]:
     """Return a function from checked deployments, (K, p), to mean costs, (K,), as `approximate.mean_cost_function`."""
-    calls = whole_number(calls, "calls", BATCHES)
+    calls = whole_number(calls, "calls", N_BATCHES)
     draw, squared_variation = service_law(service, cv)
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
     most_together = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))
@@ -192,7 +192,7 @@ def mean_cost_function(
             # segment 0, the warm-up, is left out
             _, (answered, _, _) = _simulate_segments(city, part, orders, lengths, draw, queue, seed)
             for sites, order, counts in zip(part, orders, answered, strict=True):
-                fractions = twin_average(city, sites) @ _dispatch_fractions(np.ascontiguousarray(counts.T), order)
+                fractions = averaging_matrix(city, sites) @ _dispatch_fractions(np.ascontiguousarray(counts.T), order)
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
@@ -240,7 +240,7 @@ def random_streams(seed: IntArray, n: int = 4) -> list[np.random.Generator]:
 def call_stream(
     city: City, lengths: Iterable[int], draw: Callable[..., FloatArray], seed: IntArray
 ) -> Iterator[tuple[int, FloatArray, IntArray, FloatArray]]:
-    """Yield random calls, at most `CHUNK` at a time, as (segment number, gaps, atoms, service factors).
+    """Yield random calls, at most `CHUNK_CALLS` at a time, as (segment number, gaps, atoms, service factors).
 
     Segment s has ``lengths[s]`` calls, gaps are the minutes since the call before, and factors come from ``draw``. The
     arrival time and atom of the n-th call depend on ``city`` and ``seed`` only.
@@ -248,8 +248,8 @@ def call_stream(
     when, where, how_long, _ = random_streams(seed)
     cumulative, guide = atom_guide(city)
     for segment, length in enumerate(lengths):
-        for begin in range(0, length, CHUNK):
-            n = min(CHUNK, length - begin)
+        for begin in range(0, length, CHUNK_CALLS):
+            n = min(CHUNK_CALLS, length - begin)
             gaps = when.standard_exponential(n) * (60 / city.total_rate)
             yield segment, gaps, _draw_atoms(where.random(n), cumulative, guide), draw(how_long, n)
 
@@ -316,7 +316,7 @@ def _simulate_segments(
     for length in lengths:
         answered[:] = 0
         busy, totals = np.zeros((K, p)), np.zeros((K, 3))
-        chunks = islice(stream, -(-length // CHUNK))  # the chunks of this segment, their number rounded up
+        chunks = islice(stream, -(-length // CHUNK_CALLS))  # the chunks of this segment, their number rounded up
         while some := list(islice(chunks, CHUNKS_PER_TURN)):
             for k, (s, gaps, atoms, factors) in product(range(K), some):
                 units = np.full(0 if dispatches is None else len(gaps), -1)

@@ -17,19 +17,19 @@ from ..errors import InputError, _validate
 from ..errors._types import FloatArray, IntArray
 from ..evaluators.evaluation import Evaluation
 
-Value: TypeAlias = str | tuple[str, float]
-Limits: TypeAlias = tuple[float, float] | None
+AtomQuantity: TypeAlias = str | tuple[str, float]
+ColourLimits: TypeAlias = tuple[float, float] | None
 
-SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
-DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
+SEQUENTIAL_COLOURS = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
+DIVERGING_COLOURS = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
 MISSING_COLOUR = "#d9d9d9"
 LINE_COLOUR = "#c8460a"  # stands out from all shades above, also for colour-blind readers
 LEAST_SHARE = 0.02  # smallest share of an atom's calls for which a station is shown in lines and lists
 # Okabe and Ito's palette in an order that also separates well in grey.
-CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+CATEGORY_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 
 
-def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tuple[FloatArray, str, str]:
+def atom_values(city: City, evaluation: Evaluation | None, value: AtomQuantity) -> tuple[FloatArray, str, str]:
     """Return the values that shade the atoms, (M,), their label and unit; ``value`` is that of `deployment_map`."""
     if evaluation is None or (isinstance(value, str) and value == "demand"):
         return 100 * city.demand_shares, "Share of calls", "%"
@@ -37,7 +37,7 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
         return evaluation.atom_response, "Mean response", "min"
     if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":  # JSON and widgets have lists only
         threshold = _validate.positive_number(value[1], "value[1]", "min")
-        return 100 * evaluation.atom_late(threshold), f"Late ({threshold:g} min or more)", "%"
+        return 100 * evaluation.atom_late_fractions(threshold), f"Late ({threshold:g} min or more)", "%"
     raise InputError(f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.')
 
 
@@ -56,7 +56,7 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
     return np.arange(first, last + 1, dtype=float) * step * factor
 
 
-def ramp_colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
+def ramp_colours(n: int, ramp: Sequence[str] = SEQUENTIAL_COLOURS) -> list[str]:
     """Return ``n`` hex colours, evenly spaced along a sequence ``ramp`` of hex colours that is interpolated."""
     stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
     places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])  # one class: the middle
@@ -64,8 +64,8 @@ def ramp_colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
     return ["#" + "".join(f"{round(v):02x}" for v in rgb) for rgb in channels]
 
 
-def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
-    """Return a colour scale as a dict: limits and colours of classes, and whether values are "below" or "above" all."""
+def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL_COLOURS) -> dict[str, Any]:
+    """Return a colour scale as a dict: limits and colours of classes, and whether values lie below or above them."""
     finite = values[np.isfinite(values)]
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],
@@ -76,7 +76,7 @@ def colour_scale(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SE
     }
 
 
-def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
+def colour_limits(values: FloatArray, limits: ColourLimits = None) -> FloatArray:
     """Return the limits of colour classes: evenly spaced in ``limits``, by default six classes of about equal counts.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
@@ -101,7 +101,7 @@ def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
     return edges
 
 
-def named_evaluations(
+def evaluations_by_name(
     city: City | None, evaluations: Evaluation | Mapping[str, Evaluation], default: str = "deployment"
 ) -> dict[str, Evaluation]:
     """Return evaluations by name, a single one as ``default``; raise if one does not fit the city (if not None)."""

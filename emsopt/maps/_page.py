@@ -20,15 +20,15 @@ import numpy as np
 from .._files import atomic
 from ..errors import _validate
 from ..errors._types import ArrayLike, PathLike
-from ._colours import DIVERGING, LINE_COLOUR
+from ._colours import DIVERGING_COLOURS, LINE_COLOUR
 
 MAPS_FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
 EXTRA_SCRIPTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
 PLACEHOLDER = re.compile(r"%([A-Z_]+)%")
-HEIGHT = 520
-ROADS = "#b9bdc1"
-CONSTANTS = {"LINES": LINE_COLOUR, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
+PAGE_HEIGHT = 520
+ROAD_COLOUR = "#b9bdc1"
+CONSTANTS = {"LINES": LINE_COLOUR, "ROADS": ROAD_COLOUR, "GAIN": DIVERGING_COLOURS[0], "LOSS": DIVERGING_COLOURS[-1]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,11 +19,11 @@ from ..city.city import HOURS_A_YEAR
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray
 from ..evaluators import Evaluation
-from ..evaluators.metrics import NEGLIGIBLE
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE
 from ..roads.network import RoadNetwork
 from . import _colours
-from ._colours import Limits, Value
-from ._page import HEIGHT, Page, delta_encode
+from ._colours import AtomQuantity, ColourLimits
+from ._page import PAGE_HEIGHT, Page, delta_encode
 
 Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
 Shading: TypeAlias = tuple[FloatArray, str, str]
@@ -33,9 +33,9 @@ def deployment_map(
     city: City,
     evaluation: Evaluations | None = None,
     *,
-    value: Value = "response",
-    limits: Limits = None,
-    height: int = HEIGHT,
+    value: AtomQuantity = "response",
+    limits: ColourLimits = None,
+    height: int = PAGE_HEIGHT,
     roads: RoadNetwork | None = None,
     hours_a_year: float = HOURS_A_YEAR,
 ) -> DeploymentMap:
@@ -75,7 +75,7 @@ def deployment_map(
     >>> shown = eo.maps.deployment_map(city, {"first nine": result})
     """
     _colours.require_locations(city)
-    named = {} if evaluation is None else _colours.named_evaluations(city, evaluation)
+    named = {} if evaluation is None else _colours.evaluations_by_name(city, evaluation)
     streets = None if roads is None else _street_lines(city, roads)
     title = f"{city.name}, {next(iter(named))}" if len(named) == 1 and "deployment" not in named else city.name
     scene = {"title": title, "notes": city.notes, "city": city_data(city), "streets": streets}
@@ -89,14 +89,14 @@ class DeploymentMap(Page):
     """A `Page` with a map of deployments that `deployment_map` drew, from which maps of other results can be made."""
 
     city: City
-    value: Value
-    limits: Limits
+    value: AtomQuantity
+    limits: ColourLimits
     hours_a_year: float
 
     def with_evaluations(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
         """Return a map of other evaluations with the same settings; ``city`` is their city, by default the same."""
         city = self.city if city is None else city
-        named = _colours.named_evaluations(city, evaluation)
+        named = _colours.evaluations_by_name(city, evaluation)
         views = _deployment_views(city, named, self.value, self.limits, self.hours_a_year)
         scene = self.scene  # the same object, so that a live map is sent the views only
         if city.n_atoms != self.city.n_atoms or not np.allclose(city.demand_shares, self.city.demand_shares):
@@ -105,7 +105,7 @@ class DeploymentMap(Page):
 
 
 def _deployment_views(
-    city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
+    city: City, named: Mapping[str, Evaluation], value: AtomQuantity, limits: ColourLimits, hours: float
 ) -> list[dict[str, Any]]:
     """Return one view per evaluation (of the demand if there is none), and one of a difference if there are two."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
@@ -134,7 +134,7 @@ def city_data(city: City) -> dict[str, Any]:
             "name": list(city.atom_names),
             "at": lat_lon(scale * np.array(city.atom_locations), digits),
             "share": _json_numbers(city.demand_shares, 6),
-            "shape": city.atom_shapes and outlines(city.atom_shapes, scale, digits),
+            "shape": city.atom_shapes and rounded_shapes(city.atom_shapes, scale, digits),
         },
     }
 
@@ -176,7 +176,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
         "summary": f"{city.total_rate:.3g} calls per hour, {city.n_sites} candidate sites",
         "hint": "",
         "classes": _colours.colour_scale(values, edges),
-        "columns": [_quantity(label, unit, values)],
+        "columns": [_page_quantity(label, unit, values)],
         "units": [],
         "lines": [],
     }
@@ -191,7 +191,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
         view["units"].append(_station_marker(place, "", str(len(units)), said, rows))
     return view | {
         "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in _colours.pairs_to_draw(fractions).tolist()],
-        "summary": _summary(evaluation),
+        "summary": _summary_line(evaluation),
         "hint": f" Lines: who answers; shares below {_colours.LEAST_SHARE:.0%} are left out.",
     }
 
@@ -206,7 +206,7 @@ def _difference_view(
     most = max(np.quantile(sizes, 0.9), 1e-9) if sizes.size else 1e-9  # a few atoms that change more need no classes
     step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]  # three and a half steps on either side of 0
     _, label, unit = shaded[first]
-    calls, least = hours * city.arrival_rates, NEGLIGIBLE * np.nansum(city.demand_shares * shaded[second][0])
+    calls, least = hours * city.arrival_rates, NEGLIGIBLE_DIFFERENCE * np.nansum(city.demand_shares * shaded[second][0])
     sides = (values < -least, values > least)
     count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} of {len(values)} areas" for side in sides]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
@@ -214,9 +214,9 @@ def _difference_view(
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
         "hint": f" Blue: {first} is better, for {count[0]}. Orange: {second} is better, for {count[1]}.",
-        "classes": _colours.colour_scale(values, step * (np.arange(8) - 3.5), _colours.DIVERGING),
+        "classes": _colours.colour_scale(values, step * (np.arange(8) - 3.5), _colours.DIVERGING_COLOURS),
         "columns": [
-            *(_quantity(label + which, unit, column) for which, column in columns.items()),
+            *(_page_quantity(label + which, unit, column) for which, column in columns.items()),
             {"label": "calls", "unit": "a year", "digits": 0, "values": _json_numbers(calls, 1)},
         ],
         "units": _unit_change_markers(city, named),
@@ -238,7 +238,7 @@ def _unit_change_markers(city: City, named: Mapping[str, Evaluation]) -> list[di
     return units
 
 
-def _summary(evaluation: Evaluation) -> str:
+def _summary_line(evaluation: Evaluation) -> str:
     """Return the main results of an evaluation as one line of text."""
     model = evaluation.evaluator
     source = "simulated" if model == "simulation" else f"{model} hypercube model"
@@ -252,7 +252,7 @@ def _summary(evaluation: Evaluation) -> str:
     )
 
 
-def _quantity(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
+def _page_quantity(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
     """Return a quantity in the form that a page reads: label, unit, digits to show, and the value of every atom."""
     return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _json_numbers(values, 4)}
 
@@ -277,12 +277,12 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
-def outlines(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
+def rounded_shapes(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
     """Return GeoJSON geometries with coordinates multiplied by ``scale`` and rounded, without heights."""
 
-    def rounded(node: Any) -> Any:
+    def round_node(node: Any) -> Any:
         if _validate.is_real(node[0]):
             return [round(value * scale, digits) for value in node[:2]]  # without heights
-        return [rounded(child) for child in node]
+        return [round_node(child) for child in node]
 
-    return [{"type": shape["type"], "coordinates": rounded(shape["coordinates"])} for shape in shapes or ()]
+    return [{"type": shape["type"], "coordinates": round_node(shape["coordinates"])} for shape in shapes or ()]

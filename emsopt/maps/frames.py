@@ -40,7 +40,7 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     columns: dict[Any, Any] = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
     if evaluation is not None:
         columns |= evaluation.atoms_frame().drop(columns=["atom", "share_of_calls"]).to_dict("list")
-    return _frame(city, columns, city.atom_locations, shapes)
+    return _geo_frame(city, columns, city.atom_locations, shapes)
 
 
 def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:
@@ -65,7 +65,7 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
         )
         with np.errstate(invalid="ignore"):  # sites without a unit have no utilisation
             columns |= {"units": units, "utilization": busy / units, "share_of_calls": share}
-    return _frame(city, columns, city.site_locations)
+    return _geo_frame(city, columns, city.site_locations)
 
 
 def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
@@ -116,7 +116,7 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     return result
 
 
-def _frame(city: City, columns: dict[str, Any], points: Any, shapes: Any = None) -> GeoDataFrame:
+def _geo_frame(city: City, columns: dict[str, Any], points: Any, shapes: Any = None) -> GeoDataFrame:
     """Return a GeoDataFrame of ``columns`` with ``shapes`` as geometry, or ``points`` if there are no shapes."""
     geopandas = load_extra("geopandas")
     geometry = geopandas.points_from_xy(*points.T) if shapes is None else shapes

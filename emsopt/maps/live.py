@@ -85,15 +85,15 @@ class LiveMap(AnyWidget):
 
     def update(self, evaluation: Evaluations) -> None:
         """Show other evaluations of the same city on the map of deployments."""
-        self.draw(self._deployments().with_evaluations(evaluation))
+        self.draw(self._deployment_page().with_evaluations(evaluation))
 
     def press(self, place: int) -> None:
         """Call ``clicked`` as after a click on the station at a place, an index of ``scene["city"]["places"]``."""
-        which, _ = _colours.locate_sites(self._deployments().city)
+        which, _ = _colours.locate_sites(self._deployment_page().city)
         if self.clicked is not None:
             self.clicked(np.flatnonzero(which == place).tolist())
 
-    def _deployments(self) -> DeploymentMap:
+    def _deployment_page(self) -> DeploymentMap:
         if not isinstance(self.page, DeploymentMap):
             raise InputError("only a map of deployments can be updated or clicked: draw a `deployment_map` first.")
         return self.page

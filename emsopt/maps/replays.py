@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..calls.areas import cells
+from ..calls.areas import assign_to_cells
 from ..calls.replaying import Replay
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, IntArray
 from ..operations import Operations
 from . import _colours
-from ._page import HEIGHT, Page
-from .deployments import lat_lon, outlines, place_names
+from ._page import PAGE_HEIGHT, Page
+from .deployments import lat_lon, place_names, rounded_shapes
 
 CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses
 
@@ -82,7 +82,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
         "stations": [scene["stations"][k] for k in used.tolist()],
         "home": home.tolist(),
     }
-    return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
+    return Page("replay", scene, [{"name": "replay", **events}], PAGE_HEIGHT)
 
 
 def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
@@ -107,8 +107,8 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     scene = {
         "plane": not city.geographic,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
-        "shapes": outlines(city.atom_shapes, scale, digits),
-        "stations": _stations(place_names(city), lat_lon(scale * stations, digits)),
+        "shapes": rounded_shapes(city.atom_shapes, scale, digits),
+        "stations": _station_entries(place_names(city), lat_lon(scale * stations, digits)),
         "date": "",
         "title": f"{city.name}: {len(played.sites)} units, simulated operations",
         "notes": f"{city.notes} A call appears when its unit sets out. What units do after their last recorded drive, "
@@ -135,7 +135,7 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
             "to": place.tolist(),
         },
     }
-    return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
+    return Page("replay", scene, [{"name": "replay", **events}], PAGE_HEIGHT)
 
 
 def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
@@ -147,7 +147,7 @@ def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], In
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched
     minute = np.floor((when - when.min()).astype("timedelta64[s]").astype(float) / 60)  # without seconds
-    grid = cells(played.calls.locations, stations, CELL_KM)
+    grid = assign_to_cells(played.calls.locations, stations, CELL_KM)
     note = (
         f"Calls lie at the centres of cells of {CELL_KM:g} km and the clock is shifted, so that a call cannot be "
         "looked up directly. Whoever has the log can still match the sequence: do not publish this page without "
@@ -159,19 +159,19 @@ def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], In
         "notes": f"{note} Turnout, travel and service times are drawn from what was fitted to the log.",
         "plane": False,
         "bounds": lat_lon(np.array([corners.min(axis=0), corners.max(axis=0)]), 5),
-        "shapes": outlines(grid.shapes, 1, 5),
-        "stations": _stations(played.stations["name"].tolist(), lat_lon(stations, 5)),
+        "shapes": rounded_shapes(grid.shapes, 1, 5),
+        "stations": _station_entries(played.stations["name"].tolist(), lat_lon(stations, 5)),
         "date": "",
     }
     columns = minute, grid.index, played.unit[0], played.turnout[0], played.response[0], played.service[0]
     return scene, lat_lon(grid.locations, 5), played.deployment, columns
 
 
-def _stations(names: list[str], points: list[list[float]]) -> list[dict[str, Any]]:
+def _station_entries(names: list[str], points: list[list[float]]) -> list[dict[str, Any]]:
     """Return one dict per station with its name and its point, latitude first."""
     return [{"name": name, "at": at} for name, at in zip(names, points, strict=True)]
 
 
 def _to_tenths(minutes: ArrayLike) -> list[int | None]:
-    """Return times (min) as whole tenths of a minute, which are short, with None for NaN and infinite ones."""
+    """Return times (min) as whole tenths of a minute, with None for NaN and infinite times."""
     return [round(10 * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]

@@ -15,17 +15,17 @@ from ..bandits import NavigationRun
 from ..errors import InputError, _validate
 from ..roads import RoadNetwork
 from . import _colours
-from ._page import HEIGHT, Page, delta_encode
+from ._page import PAGE_HEIGHT, Page, delta_encode
 
 Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
 
 # The palest colours would be invisible among the roads.
-CLASSES: list[dict[str, Any]] = [
-    {"from": 1, "text": "1", "colour": _colours.SEQUENTIAL[2], "weight": 2},
-    {"from": 2, "text": "2 to 5", "colour": _colours.SEQUENTIAL[3], "weight": 2.5},
-    {"from": 6, "text": "6 to 20", "colour": _colours.SEQUENTIAL[4], "weight": 3},
-    {"from": 21, "text": "21 to 100", "colour": _colours.SEQUENTIAL[5], "weight": 4},
-    {"from": 101, "text": "more than 100", "colour": _colours.SEQUENTIAL[6], "weight": 5},
+VISIT_CLASSES: list[dict[str, Any]] = [
+    {"from": 1, "text": "1", "colour": _colours.SEQUENTIAL_COLOURS[2], "weight": 2},
+    {"from": 2, "text": "2 to 5", "colour": _colours.SEQUENTIAL_COLOURS[3], "weight": 2.5},
+    {"from": 6, "text": "6 to 20", "colour": _colours.SEQUENTIAL_COLOURS[4], "weight": 3},
+    {"from": 21, "text": "21 to 100", "colour": _colours.SEQUENTIAL_COLOURS[5], "weight": 4},
+    {"from": 101, "text": "more than 100", "colour": _colours.SEQUENTIAL_COLOURS[6], "weight": 5},
 ]
 """Classes of visits: lower limit, label, colour and width."""
 
@@ -82,13 +82,13 @@ def exploration_map(
             "ids": list(net.ids),
             "courses": [delta_encode(line, scale) for line in net.polylines or ()],  # differences are short to write
         },
-        "classes": CLASSES,
+        "classes": VISIT_CLASSES,
         "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],
         "best": path,
         "rounds": rounds,
     }
     columns = {name: {key: frame[column].tolist() for key, column in names.items()} for name, frame in named.items()}
-    return Page("roads", scene, [{"name": name, **view} for name, view in columns.items()], HEIGHT)
+    return Page("roads", scene, [{"name": name, **view} for name, view in columns.items()], PAGE_HEIGHT)
 
 
 def edges_to_mark(
@@ -116,6 +116,6 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
     for name, frame in visits.items():
         # a table's attribute `visits` is its column
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
-        _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
+        _validate.check_columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
         named[str(name)] = table.assign(edge=net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']"))
     return named

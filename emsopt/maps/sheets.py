@@ -14,7 +14,7 @@ import numpy as np
 
 from ..city import City
 from ..city.deployment_space import check_sites
-from ..city.travel import NODES, WEIGHTS, ResponseLaw
+from ..city.travel import GAUSS_NODES, GAUSS_WEIGHTS, ResponseLaw
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, PathLike, Sites
 from ..evaluators.evaluation import LATE_MIN, is_queue
@@ -93,8 +93,8 @@ def encode_model(city: City) -> dict[str, Any]:
         "service": city.service_times,
         "turnoutSpread": law.turnout_spread,
         "travelSpread": law.travel_spread,
-        "nodes": NODES,
-        "weights": WEIGHTS,
+        "nodes": GAUSS_NODES,
+        "weights": GAUSS_WEIGHTS,
     }
     texts = {name: _encode_array(array, "<f8") for name, array in arrays.items()}  # little-endian on every machine
     texts["ranks"] = _encode_array(city.preference_ranks, "<u2")  # 16 bits are enough for ranks of sites
@@ -113,4 +113,4 @@ def _scales(edges: FloatArray) -> list[dict[str, Any]]:
     """Return two colour scales: one for values, with the given class limits, and one for differences of values."""
     none = np.empty(0)
     around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
-    return [_colours.colour_scale(none, edges), _colours.colour_scale(none, around, _colours.DIVERGING)]
+    return [_colours.colour_scale(none, edges), _colours.colour_scale(none, around, _colours.DIVERGING_COLOURS)]

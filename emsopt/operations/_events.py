@@ -8,15 +8,15 @@ from numba import njit
 
 from ..errors._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import PER_CALL, PolicyArrays, draw_duration, draw_uniform, minutes_to, start_drive
+from ._fleet import NUMBERS_PER_CALL, PolicyArrays, draw_duration, draw_uniform, driving_minutes, start_drive
 
 PER_JOB = 8  # of the numbers of a call, those reserved per unit that it needs
 GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
 TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
-MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
+MOST_UNITS = (NUMBERS_PER_CALL - JOBS) // PER_JOB
 IN_TIME_BONUS = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
 MAX_QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
-BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
+BINS, BINS_PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 
 
 class SystemArrays(NamedTuple):
@@ -84,7 +84,7 @@ def _count_call(
     counts[2] += response
     counts[3] += late
     counts[4] += call.sent > call.time
-    histogram[call.priority, min(int(response * PER_MINUTE), BINS - 1)] += 1
+    histogram[call.priority, min(int(response * BINS_PER_MINUTE), BINS - 1)] += 1
     by_atom[call.atom, 0] += 1
     by_atom[call.atom, 1] += response
     by_atom[call.atom, 2] += late
@@ -165,7 +165,7 @@ def _pop_waiting_job(fleet: Any, waiting: IntArray, head: IntArray, length: IntA
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _unit_to_send(
+def _choose_unit(
     fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
     dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
 ) -> int:  # fmt: skip
@@ -184,7 +184,7 @@ def _unit_to_send(
         if dispatch == 1:
             score = preference[unit.home, j]
         else:
-            score = minutes_to(unit, to_place, kind.mode, N + j, now)
+            score = driving_minutes(unit, to_place, kind.mode, N + j, now)
             if unit.arrive <= now and unit.goal < N:  # at a site: it must turn out first
                 score += sites[unit.home].turnout
         score += sites[unit.home].offset
@@ -207,7 +207,7 @@ def _plan_job(
     leave = max(now, call.time + kind.delay)
     if unit.arrive <= now and unit.goal < N:
         leave += draw_duration(site.turnout, turnout_spread, seed, number, first + TURNOUT)
-    minutes = minutes_to(unit, to_place, kind.mode, scene, now)
+    minutes = driving_minutes(unit, to_place, kind.mode, scene, now)
     arrive = leave + draw_duration(minutes, drive_spread, seed, number, first + DRIVE)
     unit.hospital = -1
     if trips:
@@ -324,7 +324,7 @@ def run_events(
             k = calls[slot].priority
             if dispatch == 2:
                 _fleet.fill_coverage_gains(fleet, -1, rules, 1, count, value)  # one unit less: that which is sent
-            u = _unit_to_send(
+            u = _choose_unit(
                 fleet, slot, calls[slot], classes[k], calls, now, takes, to_place, dispatch, sites, preference, near,
                 value,
             )  # fmt: skip

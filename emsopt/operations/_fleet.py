@@ -8,7 +8,7 @@ Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`), as 
 two thirds of the time for counting references.
 
 **Random numbers by counter.** The n-th call draws the same numbers under every deployment: number k of call n is the
-SplitMix64 value (Steele, Lea and Flood 2014) of the counter ``n * PER_CALL + k``, whichever units answered before.
+SplitMix64 value (Steele, Lea and Flood 2014) of ``n * NUMBERS_PER_CALL + k``, whichever units answered before.
 
 Steele, G. L., Lea, D. and Flood, C. H. (2014). Fast splittable pseudorandom number generators. OOPSLA, 453-472.
 """
@@ -21,7 +21,7 @@ from numba import njit, uint64
 
 from ..errors._types import FloatArray, IntArray
 
-PER_CALL = 64  # numbers reserved per call, so that none depends on others
+NUMBERS_PER_CALL = 64  # numbers reserved per call, so that none depends on others
 
 UNIT = np.dtype(
     [
@@ -60,10 +60,10 @@ def zero_records(n: int, kind: np.dtype) -> np.recarray:
 class PolicyArrays(NamedTuple):
     """A `Policy` for p units, N sites, M atoms and G groups of atoms, as numbers and arrays for compiled code."""
 
-    dispatch: int  # place in `DISPATCH`, which `run_events` relies on: 0 closest, 1 preference, 2 coverage
+    dispatch: int  # place in `DISPATCH_RULES`, which `run_events` relies on: 0 closest, 1 preference, 2 coverage
     on_the_way: bool
     queue: bool
-    relocation: int  # place in `RELOCATION`, likewise: 0 none, 1 table, 2 coverage
+    relocation: int  # place in `RELOCATION_RULES`, likewise: 0 none, 1 table, 2 coverage
     moves: int
     drive_factor: float  # factor of the driving times to sites: 0 if free units move in no time
     patience: float
@@ -78,17 +78,11 @@ class PolicyArrays(NamedTuple):
 @njit(cache=True, nogil=True, inline="always")
 def draw_uniform(seed: int, n: int, k: int) -> float:
     """Return the k-th uniform random number of call n, in (0, 1)."""
-    z = uint64(seed) + uint64(n * PER_CALL + k + 1) * uint64(0x9E3779B97F4A7C15)
+    z = uint64(seed) + uint64(n * NUMBERS_PER_CALL + k + 1) * uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
     z = z ^ (z >> uint64(31))
     return (float(z >> uint64(11)) + 0.5) * 2.0**-53  # never 0, whose logarithm is infinite
-
-
-@njit(cache=True, nogil=True, inline="always")
-def draw_normal(seed: int, n: int, k: int) -> float:
-    """Return a standard normal number from the uniform numbers k and k + 1 of call n (Box and Muller)."""
-    return math.sqrt(-2 * math.log(draw_uniform(seed, n, k))) * math.cos(2 * math.pi * draw_uniform(seed, n, k + 1))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -98,11 +92,13 @@ def draw_duration(mean: float, spread: float, seed: int, n: int, k: int) -> floa
         return mean
     if spread < 0:
         return -mean * math.log(draw_uniform(seed, n, k))
-    return mean * math.exp(spread * draw_normal(seed, n, k) - spread * spread / 2)
+    first, second = draw_uniform(seed, n, k), draw_uniform(seed, n, k + 1)
+    normal = math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)  # Box and Muller
+    return mean * math.exp(spread * normal - spread * spread / 2)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: float) -> float:
+def driving_minutes(unit: Any, to_place: FloatArray, mode: int, place: int, now: float) -> float:
     """Return the mean driving time (min) of a unit from its position at minute ``now`` to a place."""
     there: float = to_place[mode, place, unit.goal]
     if unit.arrive <= now:
@@ -149,7 +145,7 @@ def choose_site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArr
     best, site = np.inf, fleet[u].home
     for i in range(len(need)):
         if need[i] > 0:
-            minutes = minutes_to(fleet[u], to_place, len(to_place) - 1, i, now)
+            minutes = driving_minutes(fleet[u], to_place, len(to_place) - 1, i, now)
             if minutes < best:
                 best, site = minutes, i
     return site
@@ -157,7 +153,7 @@ def choose_site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArr
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need``, (N,), to the units that the table wants at each site, less free units, but u, there or coming."""
+    """Set ``need``, (N,), to the units that the table wants at each site, less free units but u, there or coming."""
     free = 0
     need[:] = 0
     for v in range(len(fleet)):
@@ -238,7 +234,7 @@ def move_free_units(
             if fleet[v].on and not fleet[v].busy and need[fleet[v].home] < 0:
                 for i in range(len(need)):
                     if need[i] > 0:
-                        minutes = minutes_to(fleet[v], to_place, len(to_place) - 1, i, now)
+                        minutes = driving_minutes(fleet[v], to_place, len(to_place) - 1, i, now)
                         if minutes < best:
                             best, u, site = minutes, v, i
         if u < 0:

@@ -43,7 +43,7 @@ class PairedComparison:
 
         estimate, shifts = 0.0, np.zeros(len(self.a.calls))
         for sign, one in ((1, self.b), (-1, self.a)):
-            above, below = one._batches(measure)
+            above, below = one._batch_sums(measure)
             if not below.any():
                 return Difference(np.nan, np.nan, np.nan)
             ratio = above.sum() / below.sum()
@@ -61,7 +61,7 @@ class PairedComparison:
         rows = {}
         for measure in MEASURES:
             value, low, high = self.difference(measure)
-            a, b = (np.divide(*(part.sum() for part in one._batches(measure))) for one in (self.a, self.b))
+            a, b = (np.divide(*(part.sum() for part in one._batch_sums(measure))) for one in (self.a, self.b))
             rows[measure] = {"a": a, "b": b, "difference": value, "low": low, "high": high}
         return pd.DataFrame(rows).T
 

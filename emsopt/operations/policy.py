@@ -11,8 +11,8 @@ from ..city import City
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray
 
-DISPATCH = ("closest", "preference", "coverage")
-RELOCATION = ("none", "table", "coverage")
+DISPATCH_RULES = ("closest", "preference", "coverage")
+RELOCATION_RULES = ("none", "table", "coverage")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,9 @@ class Policy:
 
     def __post_init__(self) -> None:
         checked = vars(self)  # a frozen dataclass takes no assignments
-        _validate.choice(self.dispatch, "dispatch", DISPATCH)
+        _validate.choice(self.dispatch, "dispatch", DISPATCH_RULES)
         for name in ("on_the_way", "relocate", "instant"):
-            _validate.truth(getattr(self, name), name)
+            _validate.as_bool(getattr(self, name), name)
         checked["moves"] = _validate.whole_number(self.moves, "moves", 0)
         if self.offsets is not None:
             checked["offsets"] = _validate.real_array(self.offsets, "offsets", (None,))

@@ -23,7 +23,7 @@ from .policy import Policy
 from .simulation import Operations, simulate
 from .system import System
 
-STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
+STEP_SDS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
 
 
 class OperationsObjective(Objective):
@@ -60,7 +60,7 @@ class OperationsObjective(Objective):
         for name in options:
             _validate.choice(name, "options", known)
         # The summary is there for checkpoints: a search resumes only with the same system.
-        what = [summary(system.to_place), summary(system.calls_by_hour), system.priorities, system.handover]
+        what = [summary(system.minutes_to_place), summary(system.calls_by_hour), system.priorities, system.handover]
         self.options = options | {"rng": rng, "system": what}
         self.noisy = not isinstance(rng, (int, np.integer))
 
@@ -77,9 +77,9 @@ class OperationsObjective(Objective):
 def late_shares(system: System) -> FloatArray:
     """Return the share of the calls of each atom that a unit at each site reaches late, by mean times, shape (N, M)."""
     n, m = system.city.travel_times.shape
-    late = np.zeros((n, m))
+    late, turnout = np.zeros((n, m)), system.city.turnout_times[:, None]
     for priority in system.priorities:
-        minutes = priority.delay + system.city.turnout_times[:, None] + system.to_place[priority.mode, n : n + m, :n].T
+        minutes = priority.delay + turnout + system.minutes_to_place[priority.mode, n : n + m, :n].T
         late += priority.share * (minutes >= priority.target)
     return late
 
@@ -273,7 +273,7 @@ def best_offsets(
                 if sites[u] not in where:
                     tried[sites[u]] = 0  # a site without units has no offset
             else:
-                tried[rng.choice(np.unique(sites))] += rng.choice(STEPS_MIN) * rng.standard_normal()
+                tried[rng.choice(np.unique(sites))] += rng.choice(STEP_SDS_MIN) * rng.standard_normal()
             found = value(where, tried)
             if found <= least:  # equal values too, as the metric is constant nearly everywhere
                 sites, best, least = where, tried, found

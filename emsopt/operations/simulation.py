@@ -20,13 +20,13 @@ from ..evaluators.simulation import atom_guide
 from . import _events, _fleet
 from ._events import MOST_UNITS
 from ._fleet import PolicyArrays
-from .policy import DISPATCH, RELOCATION, Policy
+from .policy import DISPATCH_RULES, RELOCATION_RULES, Policy
 from .system import HOURS_A_WEEK, System
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
+N_BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class Operations:
         Total response times of the answered calls, from the call to the first unit's arrival, min.
     histogram : ndarray of int, shape (K, 2400)
         Answered calls by response time, in tenths of a minute; the last bin also holds those that took longer.
-    atom_response, atom_late : ndarray, shape (M,)
+    atom_response, atom_late_fractions : ndarray, shape (M,)
         Mean response (min) and late fraction of each atom's answered calls; NaN if there are none.
     utilizations : ndarray, shape (p,)
         Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has no duty.
@@ -69,7 +69,7 @@ class Operations:
     response_sum: FloatArray
     histogram: IntArray
     atom_response: FloatArray
-    atom_late: FloatArray
+    atom_late_fractions: FloatArray
     utilizations: FloatArray
     relocations: float
     taken_over: float
@@ -79,31 +79,31 @@ class Operations:
     @property
     def mean_response(self) -> float:
         """Mean minutes from an answered call to the first unit's arrival; NaN if no call was answered."""
-        return _ratio(self.response_sum.sum(), (self.calls - self.lost).sum())
+        return _ratio_or_nan(self.response_sum.sum(), (self.calls - self.lost).sum())
 
     @property
     def late_share(self) -> float:
         """Share of all answered calls that were late by the target of their priority; NaN if there is none."""
-        return _ratio(self.late.sum(), (self.calls - self.lost).sum())
+        return _ratio_or_nan(self.late.sum(), (self.calls - self.lost).sum())
 
     @property
     def loss_probability(self) -> float:
         """Share of all calls that were lost."""
-        return _ratio(self.lost.sum(), self.calls.sum())
+        return _ratio_or_nan(self.lost.sum(), self.calls.sum())
 
     def percentile(self, share: float, priority: int | str | None = None) -> float:
         """Return the response time (min, in tenths) within which a share of the answered calls was reached."""
         counts = self.histogram[self._priority_columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         # the end of its bin, by which all in it are reached
-        return float(reached + 1) / _events.PER_MINUTE if counts[-1] else np.nan
+        return float(reached + 1) / _events.BINS_PER_MINUTE if counts[-1] else np.nan
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of "mean_response" (min), "late" or "loss" (shares), from batch means."""
-        (above, below), level = self._batches(measure, priority), check_level(level)
+        (above, below), level = self._batch_sums(measure, priority), check_level(level)
         return ratio_interval(above, below, level) if below.any() else (np.nan, np.nan)
 
-    def _batches(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
+    def _batch_sums(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the numerator and denominator of a measure in each batch, shapes (B,)."""
         _validate.choice(measure, "measure", ("mean_response", "late", "loss"))
         answered, columns = self.calls - self.lost, self._priority_columns(priority)
@@ -142,13 +142,13 @@ class Operations:
             low, high = self.interval("mean_response", k)
             rows[name] = {
                 "calls": int(calls),
-                "mean_response_min": _ratio(self.response_sum[:, part].sum(), answered),
+                "mean_response_min": _ratio_or_nan(self.response_sum[:, part].sum(), answered),
                 "low": low,
                 "high": high,
                 "percentile_90_min": self.percentile(0.9, k),
-                "late": _ratio(self.late[:, part].sum(), answered),
-                "waited": _ratio(self.waited[:, part].sum(), answered),
-                "lost": _ratio(lost, calls),
+                "late": _ratio_or_nan(self.late[:, part].sum(), answered),
+                "waited": _ratio_or_nan(self.waited[:, part].sum(), answered),
+                "lost": _ratio_or_nan(lost, calls),
             }
         return pd.DataFrame(rows).T.astype({"calls": int})
 
@@ -216,7 +216,7 @@ def simulate(
     offsets, table = policy.offsets_and_table(city, p)
     _validate.choice(capacity, "capacity", ("queue", "loss"))
     trace = _validate.whole_number(trace, "trace", 0)
-    calls = _validate.whole_number(calls, "calls", BATCHES)
+    calls = _validate.whole_number(calls, "calls", N_BATCHES)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
     seed = int(_validate.generator(rng).integers(2**62))
     duty = _duty_hours(shifts, p)
@@ -226,7 +226,7 @@ def simulate(
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
     tally = _events.Counters(
-        batches=np.zeros((BATCHES, K, 5)),
+        batches=np.zeros((N_BATCHES, K, 5)),
         histogram=np.zeros((K, _events.BINS), int),
         atoms=np.zeros((city.n_atoms, 3)),
         moves=np.zeros(2),
@@ -265,7 +265,7 @@ def simulate(
     )  # fmt: skip
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio_or_nan(part: float, whole: float) -> float:
     """Return ``part / whole``, or NaN if ``whole`` is 0."""
     return float(part / whole) if whole else np.nan
 
@@ -300,7 +300,7 @@ def _system_arrays(system: System) -> _events.SystemArrays:
         classes=classes,
         units=units,
         takes=np.array([[other.name in priority.takes_from for other in priorities] for priority in priorities]),
-        to_place=system.to_place,
+        to_place=system.minutes_to_place,
         service=city.service_times,
         hospital_of=np.zeros(city.n_atoms, int) if system.hospital_of is None else system.hospital_of + first,
     )
@@ -309,7 +309,7 @@ def _system_arrays(system: System) -> _events.SystemArrays:
 def _policy_arrays(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> PolicyArrays:
     """Convert a policy to numbers and arrays for compiled code."""
     city = system.city
-    from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
+    from_sites = system.minutes_to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
     # Atoms that the same sites cover are one group.
     patterns, group = np.unique(from_sites <= (policy.coverage or 0), axis=1, return_inverse=True)
     near = [np.flatnonzero(row) for row in patterns]
@@ -318,10 +318,10 @@ def _policy_arrays(system: System, policy: Policy, offsets: FloatArray, table: I
     sites["near_end"] = np.cumsum([len(groups) for groups in near])
     sites["near"][1:] = sites["near_end"][:-1]
     return PolicyArrays(
-        dispatch=DISPATCH.index(policy.dispatch),
+        dispatch=DISPATCH_RULES.index(policy.dispatch),
         on_the_way=policy.on_the_way,
         queue=queue,
-        relocation=RELOCATION.index(policy.relocation),
+        relocation=RELOCATION_RULES.index(policy.relocation),
         moves=len(table) if policy.instant else policy.moves,  # all move at once
         drive_factor=0.0 if policy.instant else 1.0,
         patience=np.inf if policy.patience is None else policy.patience,

@@ -218,19 +218,19 @@ class System:
                     f"`takes_from` of {priority.name!r} must name less urgent priorities, which come after it in "
                     f"`priorities`; got {name!r}."
                 )
-        if priority.mode >= self.modes:
-            raise InputError(f"`mode` of {priority.name!r} must be below {self.modes}, the number of modes.")
+        if priority.mode >= self.n_modes:
+            raise InputError(f"`mode` of {priority.name!r} must be below {self.n_modes}, the number of modes.")
         if priority.transport and not hospitals:
             raise InputError(f"calls {priority.name!r} are transported, but `hospitals` is 0.")
 
     @property
-    def modes(self) -> int:
+    def n_modes(self) -> int:
         """Number of modes of driving, R."""
         return 1 if self.minutes is None else len(self.minutes)
 
     @cached_property
-    def to_place(self) -> FloatArray:
-        """Driving times (min) by destination, (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r."""
+    def minutes_to_place(self) -> FloatArray:
+        """Driving times (min) by destination, (R, P, P): ``minutes_to_place[r, b, a]`` is from a to b in mode r."""
         n, m = self.city.travel_times.shape
         if self.minutes is None:
             minutes = np.zeros((1, n + m, n + m))
@@ -242,7 +242,7 @@ class System:
     def __repr__(self) -> str:
         size = f"{self.city.n_sites} sites, {self.city.n_atoms} atoms, {self.hospitals} hospitals"
         kinds = "1 priority" if len(self.priorities) == 1 else f"{len(self.priorities)} priorities"
-        how = "as in the hypercube model" if self.minutes is None else f"{self.modes} modes"
+        how = "as in the hypercube model" if self.minutes is None else f"{self.n_modes} modes"
         return f"System({size}, {kinds}, {how})"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._running.parallel import one_thread
-from ..errors import InputError, NoneLeftError, _validate
+from ..errors import InputError, NoCandidateError, _validate
 from ..errors._types import ArrayLike, FloatArray, Rng
 from ..problems.box import MOST_LISTED
 from .result import Run
@@ -114,17 +114,17 @@ class AskTell(Generic[X]):
         """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
         If the inputs of a box have names, a candidate is a dict from name to value, and ``n`` of them are a list. If
-        fewer than ``n`` allowed candidates are left, only these are returned; if none is, a NoneLeftError is raised.
+        fewer than ``n`` allowed candidates are left, only these are returned; if none is, a NoCandidateError is raised.
         """
         if n is not None:
             n = _validate.whole_number(n, "n")
             rows = [self.ask()]
-            with suppress(NoneLeftError):
+            with suppress(NoCandidateError):
                 while len(rows) < n:
                     rows.append(self.ask())
             return rows if isinstance(rows[0], dict) else np.array(rows)
         if self.exhausted:
-            raise NoneLeftError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
+            raise NoCandidateError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
         x = self._next_in_queue()
         if x is None:
             with one_thread:  # many threads on small matrices cost more time than they save
@@ -195,7 +195,7 @@ class AskTell(Generic[X]):
         every = self.space.listing() if self.space.count <= MOST_LISTED else []
         left = [row for row in every if self.is_free(row)]
         if not left:
-            raise NoneLeftError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
+            raise NoCandidateError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
         return left[self.rng.integers(len(left))]
 
     def _sample(self) -> X:
@@ -251,7 +251,7 @@ def _to_pairs(initial: Any, space: Any, column: str) -> list[Any]:
         return []
     if isinstance(initial, Run):
         history, columns = initial.history, list(space.names) or [column]
-        _validate.columns(history, [*columns, "value"], "initial", "a run of the same inputs")
+        _validate.check_columns(history, [*columns, "value"], "initial", "a run of the same inputs")
         initial = history[columns].to_dict("records") if space.names else history[column], history["value"]
     if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
         X, y = map(list, initial)

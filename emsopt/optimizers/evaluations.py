@@ -19,7 +19,7 @@ import numpy as np
 from .._running.checkpoint import RunFile, is_number
 from .._running.loop import Steps
 from .._running.parallel import Workers
-from ..errors import InputError, NoneLeftError, ResumeWarning, _validate, warn
+from ..errors import InputError, NoCandidateError, ResumeWarning, _validate, warn
 from ..errors._types import FloatArray, IntArray
 from ..evaluators.objective import Objective
 from ..problems import Problem
@@ -116,7 +116,7 @@ def _next_batch(
     if not (end or used):
         try:
             return [optimizer.space.canonical(x) for x in optimizer.ask(min(batch, budget - steps.number))]
-        except NoneLeftError as error:
+        except NoCandidateError as error:
             end = str(error).removesuffix(".")
     steps.message = end or steps.message
     return []
@@ -207,8 +207,8 @@ def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[
     # loose, as rounding differs between processors and versions
     if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
         raise InputError(
-            f"the checkpoint {file.path} is of another function: at {optimizer.space.shown(x)} it has {value:.6g}, but "
-            f"this function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
+            f"the checkpoint {file.path} is of another function: at {optimizer.space.to_text(x)} it has {value:.6g}, "
+            f"but this function gives {again:.6g}. Choose another file, or pass noisy=True if the values are noisy."
         )
     if "function" in file.differing:
         before, now = file.differing["function"]
@@ -222,7 +222,7 @@ def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[
 def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
     """Evaluate a numbered candidate, ``item``, and return the outcome; number and ``seed`` determine the noise."""
     number, x = item
-    at = objective.space.shown(x)
+    at = objective.space.to_text(x)
     if objective.noisy:
         noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
         objective = objective.with_seed(noise)

@@ -293,7 +293,7 @@ class _RunRecord:
 
     def row(self, x: Any, outcome: evaluations.Outcome) -> tuple[Any, ...]:
         """Record the outcome of an evaluation; return its row of the history without its number and the seconds."""
-        value, point = evaluations.value_of(outcome), self.space.presented(x)
+        value, point = evaluations.value_of(outcome), self.space.to_user_form(x)
         if np.isfinite(value):
             self.given.append((x, value))
             self.best = self.pick_best(self.best, value)
@@ -317,7 +317,7 @@ class _RunRecord:
             best = self.best
             luckiest = next(x for x, value in self.given if value == best)  # the first of equals
             x, fun = evaluations.recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
-            x, luckiest = self.space.presented(x), self.space.presented(luckiest)
+            x, luckiest = self.space.to_user_form(x), self.space.to_user_form(luckiest)
         return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
 
 

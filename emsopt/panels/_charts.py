@@ -16,7 +16,7 @@ from ..evaluators import Evaluation
 from ..evaluators.enumeration import Enumeration
 from ..maps import _colours
 from ..maps.deployments import place_name
-from ..planning.advice import tally
+from ..planning.advice import names_with_counts
 from ..planning.project import Result
 from ._widgets import bar_cell, paragraphs, table, titled_image
 
@@ -51,7 +51,7 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 def units_at(city: City, sites: Sites) -> str:
     """Return the places of a deployment as text, such as "Station 4, 9 x 2" for three units at two places."""
-    return tally(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
+    return names_with_counts(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
 def figures_table(
@@ -144,7 +144,7 @@ def district_table(
 def busy_table(evaluations: dict[str, Evaluation]) -> str:
     """Return an HTML table with bars and figures for the mean utilisation of the units at each site."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
-    for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORIES, strict=False)):
+    for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORY_COLOURS, strict=False)):
         names = dict(zip(e.sites.tolist(), e.site_names, strict=True))
         for site, name in names.items():
             shares = e.utilizations[e.sites == site]

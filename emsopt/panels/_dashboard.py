@@ -274,7 +274,7 @@ class _Dashboard(Panel):
         city, checks = opened.city, opened.log.checks if opened.log else ()
         head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {files_text(self.uploads)}."
         said = " ".join([head, *map(with_control_names, opened.sentences)])
-        wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
+        wrong = ", ".join(f.what + (f.rows_text and f" (rows {f.rows_text})") for f in checks if f.level == "wrong")
         told = f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust."
         return told if wrong else SuccessText(said)
 

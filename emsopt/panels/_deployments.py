@@ -19,7 +19,7 @@ from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.enumeration import Enumeration
 from ..evaluators.objective import Objective
-from ..planning import Model, units_needed
+from ..planning import LogModel, units_needed
 from ..planning.advice import longer_wait_sentence
 from ..planning.steps import count_held_out_days, worse_zones, zone_table
 from ..planning.sweeps import scenario_row
@@ -111,7 +111,7 @@ class Deployments(OwnDeploymentPanel):
         return SearchSettings(at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity)
 
     @property
-    def model(self) -> Model | None:
+    def model(self) -> LogModel | None:
         """The model of the city's log under the current settings; None without a log."""
         log, at = self.opened.log, self.values
         if log is None:

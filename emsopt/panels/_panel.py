@@ -18,7 +18,7 @@ from ..datasets import load_st_paul
 from ..errors import InputError
 from ..errors._types import Rng
 from ..evaluators import Evaluation
-from ..evaluators.by_name import EXACT_UP_TO
+from ..evaluators.by_name import MOST_EXACT_UNITS
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, deployment_map
 from ..maps.live import LiveMap
@@ -271,8 +271,8 @@ class CityPanel(Panel):
 
     def evaluator(self, units: int) -> tuple[str, str]:
         """Return the model for ``units`` units, and a message if the approximate one has to replace the exact one."""
-        if self.values.evaluator == "exact" and units > EXACT_UP_TO:
-            return "approximate", f"The approximate model evaluates fleets of more than {EXACT_UP_TO} units."
+        if self.values.evaluator == "exact" and units > MOST_EXACT_UNITS:
+            return "approximate", f"The approximate model evaluates fleets of more than {MOST_EXACT_UNITS} units."
         return self.values.evaluator, ""
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from html import escape
 
 from .. import plots
-from ..calls._page import document
+from ..calls._page import html_document
 from ..evaluators import Evaluation
-from ..planning.advice import list_changes, tally
+from ..planning.advice import list_changes, names_with_counts
 from ..planning.project import Result
 from . import _charts
 from ._tabs import Workbench
@@ -64,7 +64,7 @@ def report_html(bench: Workbench) -> str:
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     parts += ["<h2>What was assumed</h2>", paragraphs(city.notes or "No notes on the data.")]
     parts += [f"<p class='small'>Made with: {escape(_charts.facts_line(bench.provenance()))}.</p>"]
-    return document(city.name, STYLE, "".join(parts))
+    return html_document(city.name, STYLE, "".join(parts))
 
 
 def _comparison_sentences(named: dict[str, Evaluation], base: str, threshold: float) -> str:
@@ -105,7 +105,7 @@ def _better_sentence(named: dict[str, Evaluation], best: str) -> str:
 def _place_sentences(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return sentences on the stations of the proposed units, and on those with fewer or more units than ``base``."""
     new = named.get("proposed", named[base])
-    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {tally(new.site_names)}."]
+    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {names_with_counts(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
         return sentences
     fewer, more = list_changes(named[base].site_names, new.site_names)

@@ -17,8 +17,8 @@ from traitlets import TraitError
 from ..errors import InputError
 from ..errors._types import IntArray
 from ..evaluators import Evaluation
-from ..planning import Model, units_needed
-from ..planning.steps import narrow_cells, search
+from ..planning import LogModel, units_needed
+from ..planning.steps import find_best, narrow_cells
 from . import _charts
 from ._deployments import BEST_NAMES, MEDIAN_NAME, Deployments
 from ._trust import TrustTabs
@@ -229,7 +229,7 @@ class Workbench(Deployments):
             if test is not None:  # as the command does, which searches only where the test allows it
                 with suppress(InputError):
                     test()
-            name, best, how = search(objective, progress=self.job.show_progress)
+            name, best, how = find_best(objective, progress=self.job.show_progress)
             self.job.show_progress(1, 1)
             self._narrow_cells(model, best)
             self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST_NAMES[0]
@@ -243,7 +243,7 @@ class Workbench(Deployments):
 
         return work
 
-    def _narrow_cells(self, model: Model | None, best: IntArray) -> None:
+    def _narrow_cells(self, model: LogModel | None, best: IntArray) -> None:
         """Narrow the cells of the log until the gain of ``best``, (p,), over today's deployment stays the same."""
         if model is None or model.today is None or (finer := narrow_cells(model, (model.today, best))) is model:
             return

@@ -16,7 +16,7 @@ from ..calls import BackTest
 from ..calls.recorded import late_sentences, recorded_responses
 from ..errors import InputError
 from ..evaluators import Evaluation
-from ..planning import Model, Settings, advice, steps
+from ..planning import LogModel, Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import format_signed
@@ -118,18 +118,18 @@ class TrustTabs:
             same = sorted(e.site_names) == sorted(answer[base].site_names)
             if not same and (gain := self.gains.get(self.gain_key(answer[base], e))) is not None:
                 mean, low, high = (scale * value for value in gain)
-                shown = scale * steps.gain_of(self.bench.city, self.bench.metric, answer[base], e)
+                shown = scale * steps.metric_gain(self.bench.city, self.bench.metric, answer[base], e)
                 cells[name] = f"{format_signed(low, 2)} to {format_signed(high, 2)}"
                 cells[name] += "" if low <= shown <= high else f", mean {format_signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
-    def require_model(self) -> Model:
+    def require_model(self) -> LogModel:
         """Return the model of the log under the current settings; raise if there is no log."""
         if (model := self.bench.model) is None:
             raise InputError(NO_LOG_MESSAGE)
         return model
 
-    def back_test_of(self, model: Model) -> BackTest | InputError:
+    def back_test_of(self, model: LogModel) -> BackTest | InputError:
         """Return the back-test of a model, or the error that says why it is not possible; the last one is cached."""
         if self.last_test[0] != _test_key(model):
             self.last_test = _test_key(model), steps.try_back_test(model)
@@ -222,12 +222,12 @@ class TrustTabs:
             self.store_result(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
                 return SuccessText("Planned the day: see the tab Day plan.")
-            return SuccessText(plan.verdict) if plan.held_out.worth_it else plan.verdict
+            return SuccessText(plan.verdict) if plan.held_out.is_worthwhile else plan.verdict
 
         return work
 
 
-def _test_key(model: Model) -> tuple[Any, ...]:
+def _test_key(model: LogModel) -> tuple[Any, ...]:
     """Return the settings on which the back-test of a model depends: days held out and today's deployment."""
     return model.settings.hold_out, None if model.today is None else tuple(model.today.tolist())
 

@@ -30,7 +30,7 @@ from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message, _validate
 from ..errors._types import FloatArray
-from ..planning import Model, Project, Settings, build, units_needed
+from ..planning import LogModel, Project, Settings, build, units_needed
 from ..planning.project import Result
 from ..planning.settings import OPTIONS, name_station_columns
 from ..roads import RoadNetwork
@@ -183,7 +183,7 @@ class CityForm(VBox):
 
 def with_control_names(text: object) -> str:
     """Return a message, or that of an error, with the page's controls in place of Python arguments."""
-    return Message.of(text).by(_control_text, CONTROL_NAMES)
+    return Message.of(text).write_arguments(_control_text, CONTROL_NAMES)
 
 
 def _control_text(argument: Argument) -> str:
@@ -215,7 +215,7 @@ class OpenedCity:
     about: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Result] = ()
     by_hour: FloatArray | None = None
-    log: Model | None = None
+    log: LogModel | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
 
@@ -410,7 +410,7 @@ OTHER_FILES: dict[str, Callable[[Upload], Any]] = {  # files besides logs and st
 }
 
 
-def city_of_model(model: Model, **about: Any) -> OpenedCity:
+def city_of_model(model: LogModel, **about: Any) -> OpenedCity:
     """Return the city of a model as an `OpenedCity`, and add how it was made to ``about``."""
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
@@ -424,15 +424,15 @@ def city_of_model(model: Model, **about: Any) -> OpenedCity:
     about = {key: value for key, value in about.items() if value is not None}
     units, known = model.fleet[0], None if today is None else tuple(today.tolist())
     units = units if known else min(units, city.n_sites)
-    sentences = (*model.read[1:], *model.assumed)
+    sentences = (*model.data_notes[1:], *model.assumed)
     return OpenedCity(city, units, known, about, _results_of(model), model.rates_by_hour, model, sentences=sentences)
 
 
-def _results_of(model: Model) -> list[Result]:
+def _results_of(model: LogModel) -> list[Result]:
     """Return the result of the checks and of the calibration, if there is one, as a project stores them."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
-    said = [model.read[0], f"Columns: {taken}."]
+    said = [model.data_notes[0], f"Columns: {taken}."]
     for found in model.checks:
         head = f"{'Wrong' if found.level == 'wrong' else 'Look at'} {found.what}: "
         said.append(Message(head, *Message.of(found.text).parts))

@@ -14,7 +14,7 @@ from ..city import City, DeploymentSpace
 from ..errors import _validate
 from ..errors._types import Sites
 from ..evaluators import Evaluation, p_median, simulate
-from ..evaluators.by_name import EXACT_UP_TO, evaluate
+from ..evaluators.by_name import MOST_EXACT_UNITS, evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment, local_search
 from . import _charts
@@ -97,7 +97,7 @@ class _DeploymentPanel(OwnDeploymentPanel):
     def compute(self) -> dict[str, dict[str, Evaluation]]:
         """Return evaluations by model, then by deployment; the exact model is left out for more than 12 units."""
         deployments = self.deployments()
-        quick = max(map(len, deployments.values())) <= EXACT_UP_TO
+        quick = max(map(len, deployments.values())) <= MOST_EXACT_UNITS
         models = ("exact", "approximate") if quick else ("approximate",)
         return {
             model: {name: self.solve(self.chosen_city, x, model) for name, x in deployments.items()} for model in models

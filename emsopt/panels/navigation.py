@@ -9,7 +9,7 @@ from typing import Any
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
 from .. import bandits
-from ..errors import NoWayError, _validate
+from ..errors import NoPathError, _validate
 from ..errors._types import Rng
 from ..maps import exploration_map
 from ..maps.live import LiveMap
@@ -161,7 +161,7 @@ class _NavigationPanel(Panel):
             closed = [*shut, self.net.ids[edge]]
             try:
                 self.net.shortest_path(self.net.lengths, *self.route, closed=closed)
-            except NoWayError:  # there is no detour around this edge
+            except NoPathError:  # there is no detour around this edge
                 continue
             self.controls["closed"].value = ", ".join(closed)
             return ""

@@ -35,7 +35,7 @@ EXPLANATION = (
     "recorded first. You can also place the units yourself and have your own deployment evaluated. The same seed gives "
     "the same choices."
 )
-BLUE, GREEN, RED = (_colours.CATEGORIES[k] for k in (0, 2, 4))
+BLUE, GREEN, RED = (_colours.CATEGORY_COLOURS[k] for k in (0, 2, 4))
 PICTURES = ("convergence", "predictions", "thoughts", "edges")
 HISTORY_COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
 MOST_BARS = 12

@@ -12,7 +12,7 @@ from .day_plan import Plan as Plan
 from .day_plan import hourly_plan, judge_plan
 from .fleet import fleet_curve
 from .fleet import units_needed as units_needed
-from .log_model import Model as Model
+from .log_model import LogModel as LogModel
 from .log_model import build
 from .project import Project as Project
 from .settings import Settings

@@ -27,7 +27,7 @@ from ..errors import _validate
 from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import enumeration_limit
-from .sweeps import search_from
+from .sweeps import search_with_start
 
 MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
 MOST_STEPS = 30_000_000  # pairs of deployments that differ by one move; a list of more takes too much memory
@@ -92,7 +92,7 @@ def plan_by_search(
     bests: list[IntArray] = []
     before = None
     for done, objective in enumerate(objectives, 1):
-        before = cast("IntArray", search_from(objective, before, rng=rng, restarts=2).x)
+        before = cast("IntArray", search_with_start(objective, before, rng=rng, restarts=2).x)
         bests.append(before)
         show(done)
     centres = [*bests, *deployments_between(bests, space)]

@@ -19,24 +19,24 @@ import pandas as pd
 
 from .._files import atomic
 from ..calls import BackTest, CallLog, Checks
-from ..calls._page import STYLE, document
+from ..calls._page import STYLE, html_document
 from ..calls.log import Source
 from ..calls.profile import hours_a_year
 from ..calls.recorded import late_sentences, recorded_responses
-from ..calls.uses import TITLES as USES
+from ..calls.uses import USE_TITLES
 from ..city.city import City
 from ..errors import Argument, InputError, Message
 from ..errors._types import PathLike, Progress
 from ..evaluators import p_median
 from ..evaluators.evaluation import Evaluation
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_function
 from . import steps
 from .comparison import Comparison, Interval, metric_wording
 from .day_plan import Plan
-from .log_model import Model, build
+from .log_model import LogModel, build
 from .settings import Settings
 
-MOST_NAMED = 3  # zones per line, so that a line fits the screen
+MOST_ZONES_NAMED = 3  # zones per line, so that a line fits the screen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Advice:
 
     Attributes
     ----------
-    model : Model
+    model : LogModel
         The city and how it was made, with cells so narrow that the gain no longer depends on them.
     tested : BackTest or InputError
         Test on days held out, or why there was none.
@@ -57,10 +57,10 @@ class Advice:
     comparison : Comparison or None
         Interval of the gain; None if the gain is negligible, or times are not calibrated.
     plan : Plan or None
-        Deployments for the hours of the day; None before `with_day`.
+        Deployments for the hours of the day; None before `with_day_plan`.
     """
 
-    model: Model
+    model: LogModel
     tested: BackTest | InputError
     found: Mapping[str, Evaluation]
     how: str
@@ -88,7 +88,7 @@ class Advice:
         return next((e for name, e in self.found.items() if name not in ("today", "p-median")), None)
 
     @cached_property
-    def missing(self) -> tuple[str, ...]:
+    def reasons_against(self) -> tuple[str, ...]:
         """Sentences on why the model may not be used for advice on this fleet; empty if it may."""
         return steps.reasons_against_advice(self.model, self.tested, self.model.fleet[0])
 
@@ -101,14 +101,14 @@ class Advice:
         """
         if self.today is None or self.best is None:
             return None
-        one = steps.gain_of(self.city, self.model.settings.metric, self.today, self.best)
+        one = steps.metric_gain(self.city, self.model.settings.metric, self.today, self.best)
         if self.comparison is None:
             return Interval(one, np.nan, np.nan)
         mean, low, high = self.comparison.difference
         return Interval(one if low <= -one <= high else -mean, -high, -low)
 
     @property
-    def worth_it(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether the best deployment gains 1 % or more of today's metric, with an interval above 0 if that is known.
 
         True if today's deployment is not known or has another number of units; False without a best deployment.
@@ -118,17 +118,17 @@ class Advice:
         if self.gain is None or len(self.best.sites) != len(cast("Evaluation", self.today).sites):
             return True
         value = metric_function(self.city, self.model.settings.metric)(cast("Evaluation", self.today))
-        return bool(self.gain.mean >= NEGLIGIBLE * value and self.gain.mean > 0 and not self.gain.low <= 0)
+        return bool(self.gain.mean >= NEGLIGIBLE_DIFFERENCE * value and self.gain.mean > 0 and not self.gain.low <= 0)
 
     @property
-    def proposed(self) -> Evaluation | None:
+    def proposal(self) -> Evaluation | None:
         """The deployment advised: the best found, or today's if no move is worth it; None if no advice is given."""
-        return self.best if self.worth_it else None if self.best is None else self.today
+        return self.best if self.is_worthwhile else None if self.best is None else self.today
 
     @cached_property
-    def recorded(self) -> pd.DataFrame:
+    def recorded_measures(self) -> pd.DataFrame:
         """Table of recorded responses and of those modelled for today's and the best deployment, in min and shares."""
-        shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
+        shown = {"today": self.today, "proposed" if self.is_worthwhile else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
         return steps.compare_recorded(self.model, known, self.model.settings.threshold)
 
@@ -152,10 +152,10 @@ class Advice:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The advice in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
-        read, given = self.model.read, "Travel times are given."
+        read, given = self.model.data_notes, "Travel times are given."
         times = (said for said in (*read, *self.model.assumed) if said.startswith(("Times are", "Units are")))
         noted = (said for said in read if said.startswith(("Columns of times", "Today")))
-        table = str(recorded_texts(self.recorded).to_string())
+        table = str(recorded_texts(self.recorded_measures).to_string())
         lines = (f"{read[0]} {next(times, given)}", *noted, _use_sentence(self.tested), table)
         return (*lines, *_proposal_sentences(self), _mistake_sentence(self.model.checks))
 
@@ -170,17 +170,14 @@ class Advice:
     @property
     def details(self) -> tuple[str, ...]:
         """Lines with all findings that `sentences` leave out."""
-        parts: list[Iterable[str]] = [
-            *_model_lines(self.model),
-            ("Test on days held out", *_test_lines(self.tested)),
-        ]
+        parts: list[Iterable[str]] = [*_model_lines(self.model), ("Test on days held out", *_test_lines(self.tested))]
         if self.model.recorded_calls is not None:
             threshold = self.model.settings.threshold
             late = None if self.today is None else float(self.today.late_fraction(threshold))
             parts.append((late_sentences(late, threshold, recorded_responses(self.model.recorded_calls)[1]),))
         if self.best is not None:
             parts.append(_deployment_lines(self))
-        if len(self.worse_zones) and self.worth_it:
+        if len(self.worse_zones) and self.is_worthwhile:
             parts.append(("Zones that wait longer (min, calls a year)", self.worse_zones.round(2).to_string()))
         if self.comparison is not None:
             parts.append(("How sure the gain is", str(self.comparison)))
@@ -193,9 +190,9 @@ class Advice:
         answer, details = (escape("\n".join(lines)) for lines in (self.sentences, self.details))
         body = f"<h1>{escape(self.city.name)}: where should the units wait?</h1><pre>{answer}</pre>"
         body += f"<h2>Details</h2><pre>{details}</pre>{'' if self.report is None else self.report.body}"
-        return document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
+        return html_document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
-    def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
+    def with_day_plan(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day that moves at most ``moves`` units between two hours."""
         model, units = self.model, self.model.fleet[0]
         steps.stop_if_not_allowed(model, self.tested, units)
@@ -245,7 +242,7 @@ def advise(
     if steps.reasons_against_advice(model, tested, units):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, tested, found, "not searched")
-    name, sites, how = steps.search(model.objective(units), progress=progress)
+    name, sites, how = steps.find_best(model.objective(units), progress=progress)
     deployments = {name: sites}
     if today is not None:
         model, deployments = steps.narrow_cells(model, (today, sites)), {"today": today, name: sites}
@@ -254,7 +251,7 @@ def advise(
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
         found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, tested, found, how)
-    if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
+    if model.fit is not None and today is not None and advice.is_worthwhile and sorted(today) != sorted(sites):
         advice = replace(advice, comparison=steps.compare_deployments(model, deployments, progress=progress))
     return advice
 
@@ -265,7 +262,7 @@ def _use_sentence(tested: BackTest | InputError) -> str:
         said = "The model was not tested, so nothing says how far it can be trusted: "
         return Message(said, *Message.of(tested).parts)
     good = tested.uses["usable"].to_numpy(bool)
-    names = np.array([USES[use].lower() for use in tested.uses.index])
+    names = np.array([USE_TITLES[use].lower() for use in tested.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
     usable += "" if good.all() else f" Not for: {', '.join(names[~good])}."
     if not tested.followed_rule:
@@ -290,14 +287,14 @@ def _proposal_sentences(advice: Advice) -> list[str]:
     best, today, gain = advice.best, advice.today, advice.gain
     if best is None:
         why = "the test does not allow it" if advice.report is not None else "the log contradicts the stations"
-        return [f"No plan is proposed, as {why}.", *advice.missing]
+        return [f"No plan is proposed, as {why}.", *advice.reasons_against]
     if today is None or gain is None:
-        return [f"Proposed for {len(best.sites)} units: {tally(best.site_names)}."]
+        return [f"Proposed for {len(best.sites)} units: {names_with_counts(best.site_names)}."]
     old, new = (Counter(e.site_names) for e in (today, best))
     if old == new:
         return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
     gained = _gain_text(advice.model.settings.metric, gain)
-    if not advice.worth_it:
+    if not advice.is_worthwhile:
         why = "which chance in the log may explain" if gain.low <= 0 else "not worth a move"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
     fewer, more = list_changes(today.site_names, best.site_names)
@@ -327,7 +324,7 @@ def _drawback_sentences(advice: Advice, today: Evaluation, best: Evaluation) -> 
         ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
         ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
     ):
-        if new > (1 + NEGLIGIBLE) * old:
+        if new > (1 + NEGLIGIBLE_DIFFERENCE) * old:
             sentences.append(f"{measure} from {form.format(old)} to {form.format(new)}")
     if sentences and advice.gain is not None and advice.gain.mean > 0:
         yield f"This is a trade-off. What rises: {'; '.join(sentences)}."
@@ -340,8 +337,8 @@ def longer_wait_sentence(worse: pd.DataFrame) -> str:
     """
     if not len(worse):
         return ""
-    zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
-    more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
+    zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_ZONES_NAMED).iterrows())
+    more = f" and {len(worse) - MOST_ZONES_NAMED} more" if len(worse) > MOST_ZONES_NAMED else ""
     calls = f"{worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%})"
     named = ", by their closest station" if worse.index.name == "station" else ""
     return f"Longer waits: {calls} in {len(worse)} zone(s){named}: {zones}{more}."
@@ -354,11 +351,11 @@ def _mistake_sentence(checks: Checks) -> str:
     return said + (f" Worth a look: {look}." if look else "")
 
 
-def _model_lines(model: Model) -> Iterator[Iterable[str]]:
+def _model_lines(model: LogModel) -> Iterator[Iterable[str]]:
     """Yield sections on the data, the assumptions and the calibration, each a title followed by lines."""
-    found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
+    found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.rows_text and f" Rows: {f.rows_text}")
              for f in model.checks)  # fmt: skip
-    yield ("Data", *model.read[1:], *found)
+    yield ("Data", *model.data_notes[1:], *found)
     yield ("Assumed", *model.assumed, model.city.notes)
     if model.fit is not None:
         title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
@@ -380,7 +377,7 @@ def _deployment_lines(advice: Advice) -> Iterator[str]:
     table = pd.DataFrame({name: e.summary(advice.model.settings.threshold) for name, e in advice.found.items()})
     yield f"Deployments ({advice.how})"
     yield f"{next(iter(advice.found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
-    yield from (f"{name}: {tally(e.site_names)}" for name, e in advice.found.items())
+    yield from (f"{name}: {names_with_counts(e.site_names)}" for name, e in advice.found.items())
     if (width := advice.model.demand.cell_km) is not None:
         yield f"Calls are counted in {advice.city.n_atoms} cells of {width:g} km."
 
@@ -389,7 +386,7 @@ def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]
     """Yield sentences on the value of a plan of the day, that without moves, and whether the moves are worth it."""
     o = plan.objectives[0]
     fixed, free = (value_with_gap(value, plan) for value in (plan.fixed_value, plan.free_value))
-    yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
+    yield f"Plan of the day, {o.units} units, {plan.limit_text} ({o.evaluator}): {plan.message}."
     yield f"{o.label}, mean over all calls: {plan.value:.4g}; {fixed} without moves, {free} with unlimited moves."
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
@@ -405,7 +402,7 @@ def value_with_gap(value: float, plan: Plan) -> str:
     return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"
 
 
-def tally(names: Iterable[str]) -> str:
+def names_with_counts(names: Iterable[str]) -> str:
     """Return names and how often each occurs, as "Station 2 x 2, 3, 9"; a first word common to all comes once."""
     units = Counter(names)
     words = {name.partition(" ")[0] for name in units}
@@ -417,4 +414,4 @@ def tally(names: Iterable[str]) -> str:
 def list_changes(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
     """Return the stations that lose units and those that get units, with the numbers of units, as two texts."""
     old, new = Counter(before), Counter(after)
-    return tally((old - new).elements()) or "none", tally((new - old).elements()) or "none"
+    return names_with_counts((old - new).elements()) or "none", names_with_counts((new - old).elements()) or "none"

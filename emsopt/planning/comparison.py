@@ -29,17 +29,17 @@ import pandas as pd
 from .._running.loop import bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import DrawnCities, drawn_cities
+from ..calls.recorded import Z90
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError, _validate
 from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_costs, metric_label
 
 INTERVAL_LEVEL = 0.9
 INTERVAL_QUANTILES = [(1 - INTERVAL_LEVEL) / 2, 1 - (1 - INTERVAL_LEVEL) / 2]
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
-NORMAL_QUANTILE = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 VARIANCE_SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 MOST_WEEKS = 520  # more weeks of data than this are not worth waiting for
 NEGLIGIBLE_LOSS = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
@@ -118,7 +118,7 @@ class Comparison:
         if self.difference.excludes_zero:
             return 0.0
         now, unlimited = self.variances["all"], self.variances["unlimited"]
-        excess = (self.difference.mean / NORMAL_QUANTILE) ** 2 - unlimited
+        excess = (self.difference.mean / Z90) ** 2 - unlimited
         return float(self.weeks * max((now - unlimited) / excess - 1, 0)) if excess > 0 else np.inf
 
     @property
@@ -221,10 +221,10 @@ def compare(
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
         values, changes, lost = evaluate_draws(_report_progress(known.draws(draws, seed), show, 0), chosen, *how)
-        variances = {"all": _variance(values)}
+        variances = {"all": _difference_variance(values)}
         for k, (part, what) in enumerate(parts.items()):
             cities = _report_progress(known.draws(few, seed, **what), show, draws + k * few)
-            variances[part] = min(_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
+            variances[part] = min(_difference_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
         sites=tuple(chosen.values()),
@@ -295,7 +295,7 @@ def evaluate_draws(
     return np.array(values), np.array(changes), np.mean(lost, axis=0)
 
 
-def _variance(values: FloatArray) -> float:
+def _difference_variance(values: FloatArray) -> float:
     """Return the variance over draws of the difference of the last column to the first."""
     return float((values[:, -1] - values[:, 0]).var(ddof=1))
 
@@ -311,7 +311,7 @@ def _atom_table(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
     ``size`` is the mean metric of the first deployment.
     """
     low, high = np.quantile(changes, INTERVAL_QUANTILES, axis=0)
-    small = np.maximum(-low, high) <= NEGLIGIBLE * size
+    small = np.maximum(-low, high) <= NEGLIGIBLE_DIFFERENCE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
     columns |= {"probability_better": probability_below(changes), "verdict": verdict}
@@ -366,7 +366,7 @@ def _difference_sentences(answer: Comparison) -> Iterator[str]:
     elif np.isfinite(more):
         yield f"More than ten further years of data would be needed: the difference is within {largest:.2g}{unit}."
     else:
-        rest = scale * NORMAL_QUANTILE * np.sqrt(answer.variances["unlimited"])
+        rest = scale * Z90 * np.sqrt(answer.variances["unlimited"])
         yield (
             f"No amount of such data would settle it: the difference is within {largest:.2g}{unit}, and {rest:.2g}"
             f"{unit} either way would stay unknown, as travel times where no unit has driven."
@@ -415,7 +415,7 @@ def _smaller_fleet_sentence(answer: Comparison, pair: tuple[int, int]) -> Iterat
 def _zone_sentences(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on how many atoms gain and lose, and their shares of the calls."""
     by_atom, (scale, unit, _) = answer.by_atom, metric_wording(answer.metric)
-    small = f"{scale * NEGLIGIBLE * answer.values[:, 0].mean():.2g}{unit}"
+    small = f"{scale * NEGLIGIBLE_DIFFERENCE * answer.values[:, 0].mean():.2g}{unit}"
     if (by_atom["verdict"] == "same").all():
         if answer.difference.low != 0 or answer.difference.high != 0:
             yield f"In none of the {len(by_atom)} zones does it change by more than {small}."

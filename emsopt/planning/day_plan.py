@@ -29,17 +29,17 @@ import numpy as np
 import pandas as pd
 
 from .._running.loop import bar
-from ..calls import HeldOut
+from ..calls import HeldOutCalls
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray, IntArray, Progress, Rng
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
 from . import _plan_search
 from .comparison import INTERVAL_LEVEL, Interval, check_hypercube
 
-PER_MOVE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
+MOVE_PRICE = 1e-9  # what moving a unit costs in the objective: it only breaks ties in favour of fewer moves
 NEGLIGIBLE_GAIN = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
 
 
@@ -53,10 +53,10 @@ class HeldOutGain:
         For each week: gain per call (min, or the unit of another metric), number of calls, and moves per day.
     calls_per_day, mean, low, high : float
         Mean number of calls per day of the log, and mean gain per call with its 90 % interval.
-    per_move : Interval
+    gain_per_move : Interval
         Gain over the calls of a day per move of the day, with its interval: what a move may cost at most, in
         call-minutes, late calls, or the sum of another metric over the calls. NaN if no plan moves a unit.
-    relative : float
+    relative_gain : float
         ``mean`` as a share of the value without moves.
     metric : str, tuple or mapping
         Metric of the plan, as for `Objective`.
@@ -69,14 +69,14 @@ class HeldOutGain:
     mean: float
     low: float
     high: float
-    per_move: Interval
-    relative: float
+    gain_per_move: Interval
+    relative_gain: float
     metric: Metric
 
     @property
-    def worth_it(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether the interval is above 0, and the gain is at least 1 % of the value without moves."""
-        return bool(self.low > 0 and self.relative >= NEGLIGIBLE)
+        return bool(self.low > 0 and self.relative_gain >= NEGLIGIBLE_DIFFERENCE)
 
     @property
     def verdict(self) -> str:
@@ -91,15 +91,15 @@ class HeldOutGain:
         mean, low, high = (scale * value for value in (self.mean, self.low, self.high))
         text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
-            f"{mean:.3f} {unit} ({self.relative:.1%}; {INTERVAL_LEVEL:.0%} interval {low:.3f} to {high:.3f})"
+            f"{mean:.3f} {unit} ({self.relative_gain:.1%}; {INTERVAL_LEVEL:.0%} interval {low:.3f} to {high:.3f})"
         )
         if self.low <= 0:
             return f"Leave the units where they are. {text}, which cannot be told from no gain."
-        most, low, high = self.per_move
+        most, low, high = self.gain_per_move
         text += f", or {most:.2g} {note} per move ({low:.2g} to {high:.2g})."
-        if self.worth_it:
+        if self.is_worthwhile:
             return f"The moves are worth making if each costs less than {most:.2g} {note.rstrip(',')}. {text}"
-        return f"Leave the units where they are. {text} That is below {NEGLIGIBLE:.0%}."
+        return f"Leave the units where they are. {text} That is below {NEGLIGIBLE_DIFFERENCE:.0%}."
 
     def __repr__(self) -> str:
         return f"<HeldOutGain: {self.verdict}>"
@@ -191,18 +191,18 @@ class Plan:
         return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
     @property
-    def limit(self) -> str:
+    def limit_text(self) -> str:
         """The maximum number of moves between hours and the number of moves in the whole day, in words."""
         moves = "1 move" if self.most_moves == 1 else f"{self.most_moves} moves"
         return f"at most {moves} between hours, {int(self.moves.sum())} in all"
 
     def __repr__(self) -> str:
         values = f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves"
-        return f"<Plan: {len(self.labels)} hours, {self.limit}; {values}; {self.message}. {self.verdict}>"
+        return f"<Plan: {len(self.labels)} hours, {self.limit_text}; {values}; {self.message}. {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        label = metric_label(self.objectives[0].metric)
-        values = {"without moves": self.fixed_value, self.limit: self.value, "with unlimited moves": self.free_value}
+        label, limit = metric_label(self.objectives[0].metric), self.limit_text
+        values = {"without moves": self.fixed_value, limit: self.value, "with unlimited moves": self.free_value}
         rows = (
             f"<tr><th style='text-align:left'>{name}</th><td>{value:.4g}</td></tr>" for name, value in values.items()
         )
@@ -267,12 +267,12 @@ def hourly_plan(
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
         if _plan_search.can_enumerate(objectives):
-            rows, values, walk = _plan_search.plan_by_enumeration(objectives, weights, most, PER_MOVE, show)
+            rows, values, walk = _plan_search.plan_by_enumeration(objectives, weights, most, MOVE_PRICE, show)
             gap = walk.cost - walk.bound
             proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
-            rows, values, walk = _plan_search.plan_by_search(objectives, weights, most, PER_MOVE, rng, show)
+            rows, values, walk = _plan_search.plan_by_search(objectives, weights, most, MOVE_PRICE, rng, show)
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
@@ -315,14 +315,14 @@ def _cities_by_hour(cities: object) -> dict[Any, City]:
     return by_hour
 
 
-def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progress: Progress = False) -> Plan:
+def judge_plan(plan: Plan, weeks: Sequence[HeldOutCalls], *, rng: Rng = None, progress: Progress = False) -> Plan:
     """Judge a plan by cross-validation over the weeks of the log, as `emsopt.planning.day_plan` describes.
 
     Parameters
     ----------
     plan : Plan
         Made by `hourly_plan` for the 24 hours of the day. It is returned with its `HeldOutGain` in ``held_out``.
-    weeks : sequence of HeldOut
+    weeks : sequence of HeldOutCalls
         From `emsopt.calls.held_out_weeks`, with the cells or areas of the plan. Raise if their hours and atoms differ.
     rng, progress
         As for `hourly_plan`; progress is in weeks.
@@ -340,7 +340,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
 
     _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     hours, atoms = len(plan.labels), plan.objectives[0].city.n_atoms
-    if len(weeks) < 2 or any(np.shape(week.others) != (hours, atoms) for week in weeks):
+    if len(weeks) < 2 or any(np.shape(week.other_rates) != (hours, atoms) for week in weeks):
         raise InputError(
             f"`weeks` must be at least two with the {hours} hours and {atoms} atoms of the plan. Make them by "
             "`emsopt.calls.held_out_weeks` with the log, cells or areas, and weekdays of the plan."
@@ -358,7 +358,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     gains, moves, rng = [], [], _validate.generator(rng)
     with bar(progress, len(weeks), "week") as show:
         for done, week in enumerate(weeks, 1):
-            by_hour = zip(plan.labels, plan.objectives, week.others, strict=True)
+            by_hour = zip(plan.labels, plan.objectives, week.other_rates, strict=True)
             cities = {label: o.city.replace(arrival_rates=rates, atom_shapes=None) for label, o, rates in by_hour}
             other = hourly_plan(cities, first.space, plan.most_moves, first.evaluator, rng=rng, **how)
             still = tuple(other.fixed_sites.tolist())
@@ -374,7 +374,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     n, mean = len(gains), float(np.array(gains) @ calls / calls.sum())
     reach = float(t.ppf((1 + INTERVAL_LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
     low, high = mean - reach, mean + reach
-    per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
+    gain_per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
     found = HeldOutGain(
         gains=np.array(gains),
         calls=calls,
@@ -383,8 +383,8 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
         mean=mean,
         low=low,
         high=high,
-        per_move=Interval(*per_move.tolist()),
-        relative=mean / plan.fixed_value if plan.fixed_value else 0.0,
+        gain_per_move=Interval(*gain_per_move.tolist()),
+        relative_gain=mean / plan.fixed_value if plan.fixed_value else 0.0,
         metric=first.metric,
     )
     return replace(plan, held_out=found)

@@ -28,7 +28,7 @@ from .comparison import INTERVAL_QUANTILES, LEAST_DRAWS, check_hypercube, city_d
 MOST_ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
 DEFAULT_SIZES = 6  # number of fleet sizes
 # Largest shares of calls that find all units busy, and of the time that units are busy.
-MOST_LOSS, MOST_BUSY = 0.01, 0.3
+MOST_LOSS, MOST_BUSY_SHARE = 0.01, 0.3
 
 
 def units_needed(city: City) -> int:
@@ -42,7 +42,7 @@ def units_needed(city: City) -> int:
     check_city(city)
     load = city.total_rate * city.mean_service_time / 60
     units, blocked = 0, 1.0
-    while units == 0 or blocked > MOST_LOSS or load * (1 - blocked) > MOST_BUSY * units:
+    while units == 0 or blocked > MOST_LOSS or load * (1 - blocked) > MOST_BUSY_SHARE * units:
         units += 1
         blocked = load * blocked / (units + load * blocked)
     return units

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ..calls import Checks, Demand, Fit, aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls._units import busy_minutes, end_before_next_call, has_unit, regular_units
+from ..calls._units import busy_minutes, calls_with_unit, end_before_next_call, regular_units
 from ..calls.calibration import describe_missing_units, name_stations
 from ..calls.checks import non_call_masks
-from ..calls.demand import REACH_KM, within_reach
+from ..calls.demand import REACH_KM, near_stations
 from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog, Source
 from ..calls.profile import week_mask
@@ -35,19 +35,19 @@ from .fleet import units_needed
 from .settings import SPEED_KMH, TURNOUT_MIN, Settings
 
 TIME_SETTINGS = ("speed_kmh", "travel_times")  # settings without which times are calibrated
-STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
+STAMP_TITLES = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOME_SOURCES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
 OTHER_ROWS = {
     "answered": "count as calls",
     "occupying": "only keep units busy, for {:,.0f} hours in all; the model adds this time to the calls",
     "ignored": "are left out",
 }
-MOST_NAMED = 5
-SEVERAL_UNITS = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
+MOST_UNITS_NAMED = 5
+SEVERAL_PER_CALL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class LogModel:
     """The city made from a log of calls, with the log itself, the checks of the data and the assumptions.
 
     Attributes
@@ -66,7 +66,7 @@ class Model:
         Options of `Fit.city` or `Demand.city` with which the city was made.
     today : ndarray of int, shape (p,), or None
         Site of each of today's units; None if not known.
-    read, assumed : tuple of str
+    data_notes, assumed : tuple of str
         Sentences on the data in the files, and on what was assumed.
     rows : str
         Sentences on rows that were left out or joined, or may not be calls.
@@ -84,7 +84,7 @@ class Model:
     dispatch: Dispatch
     making: Mapping[str, Any]
     today: IntArray | None
-    read: tuple[str, ...]
+    data_notes: tuple[str, ...]
     assumed: tuple[str, ...] = field(default=())
     rows: str = ""
     contradiction: ContradictionError | None = None
@@ -120,12 +120,12 @@ class Model:
         except InputError:  # the log does not cover every hour
             return None
 
-    def with_cells(self, cell_km: float) -> Model:
+    def with_cells(self, cell_km: float) -> LogModel:
         """Return the model with cells ``cell_km`` wide; raise if these show single callers or are too many."""
         demand = _count_calls(self.calls, self.stations, self.count_options | {"cell_km": cell_km}, self.rows)
         return self.with_fields(demand=demand, city=_make_city(demand, self.fit, self.making, self.dispatch))
 
-    def with_fields(self, **fields: Any) -> Model:
+    def with_fields(self, **fields: Any) -> LogModel:
         """Return the model with other values of ``fields``; the fleet size, which takes long to find, is kept."""
         model = replace(self, **fields)
         vars(model)["fleet"] = self.fleet
@@ -171,7 +171,7 @@ class Model:
         return low, f"the fewest with about {reached}, at different stations"
 
 
-def build(calls: CallLog | Source, stations: Source, settings: Settings | None = None) -> Model:
+def build(calls: CallLog | Source, stations: Source, settings: Settings | None = None) -> LogModel:
     """Make the city of a log of calls and a table of stations, as `read_calls` and `read_stations` take them.
 
     Raise if a setting is invalid, or neither files nor settings say how long a call keeps a unit busy.
@@ -194,7 +194,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     read = [said + (others and f"{others} `others` changes that."), *_note_on_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
-        calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
+        calls = calls.where(near_stations(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, note, refused = _calibrate(log, stations, s)
     demand = _count_calls(log if fit is None else fit.calls, stations, _count_options(s), rows)
@@ -209,7 +209,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
     made = (s, log, stations, checks, fit, demand, city, dispatch, making, today)
-    model = Model(*made, tuple(read), rows=rows, contradiction=refused)
+    model = LogModel(*made, tuple(read), rows=rows, contradiction=refused)
     units, note = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {note}.")
@@ -251,7 +251,7 @@ def _treat_other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tu
 
 def _occupying_rows(rows: CallLog) -> CallLog | None:
     """Return the rows to which a unit was sent, or None if there are none; raise if all of them lack service times."""
-    sent = has_unit(rows)
+    sent = calls_with_unit(rows)
     if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
         said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
         said += "'occupying'. Name the time of clearing by "
@@ -280,12 +280,12 @@ def _make_city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispa
 
 def _note_on_unused_columns(calls: CallLog) -> list[str]:
     """Return a list with a sentence on unused columns of times, empty if there are none or no stamp is missing."""
-    missing = [role for role in STAMPS if role not in calls.details]
+    missing = [role for role in STAMP_TITLES if role not in calls.details]
     if not calls.spare or not missing:
         return []
     names = ", ".join(map(repr, calls.spare))
     guessed = {role: name for name, role in calls.spare.items() if role} or {missing[0]: next(iter(calls.spare))}
-    which = " or the ".join(STAMPS[role] for role in missing)
+    which = " or the ".join(STAMP_TITLES[role] for role in missing)
     said = f"Columns of times not taken: {names}. If one is the {which}, name it, such as by "
     return [Message(said, Argument("columns", guessed), ".")]
 
@@ -302,7 +302,7 @@ def _calibrate(
         raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
     if given and given != ["roads"]:
         return None, "Travel times are given, not calibrated from the log.", None
-    if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
+    if missing := [STAMP_TITLES[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
         return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", None
     try:
         fit = calibrate(calls, stations, s.homes, s.roads, s.dispatch)
@@ -400,12 +400,12 @@ def _units_left_out(fit: Fit) -> list[str]:
     said = [f"The log names {len(counts)} units; the homes of {len(counts) - len(homeless)} are known {how}."]
     for units, why in ((homeless, "no known home (give it by `homes`)"), (seldom, "hardly any calls")):
         if units:
-            shown = ", ".join(units[:MOST_NAMED]) + (", ..." if len(units) > MOST_NAMED else "")
+            shown = ", ".join(units[:MOST_UNITS_NAMED]) + (", ..." if len(units) > MOST_UNITS_NAMED else "")
             said.append(f"Not deployed, {why}: {len(units)} with {counts[units].sum():,} calls ({shown}).")
     return said
 
 
-def _general_assumptions(model: Model) -> list[str]:
+def _general_assumptions(model: LogModel) -> list[str]:
     """Return sentences on the assumptions of the queueing model about units, dispatch and waiting calls."""
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
@@ -416,7 +416,7 @@ def _general_assumptions(model: Model) -> list[str]:
         one = f"One unit goes to each call, first from {model.dispatch.first_choice}, then from the {others}"
     if model.dispatch.rule == "agency":
         one += "; a unit that moves belongs to the agency of its new station"
-    if each > SEVERAL_UNITS:
+    if each > SEVERAL_PER_CALL:
         one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"
     said = ["All units are interchangeable.", f"{one}.", f"Calls that find all units busy {busy}."]

@@ -35,10 +35,10 @@ from ..errors._types import FloatArray, PathLike
 
 FORMAT_VERSION = 1
 ABOUT_FILE, BY_HOUR_FILE, CITY_FOLDER = "project.json", "by_hour.csv", "city/"
-MEMBERS = (ABOUT_FILE, BY_HOUR_FILE, *(CITY_FOLDER + name for name in tables.FILES))
+ARCHIVE_FILES = (ABOUT_FILE, BY_HOUR_FILE, *(CITY_FOLDER + name for name in tables.FILES))
 MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
-ENTRIES = {
+ENTRY_TYPES = {
     "emsopt_project": int,
     "version": str,
     "settings": dict,
@@ -116,7 +116,7 @@ class Project:
         content |= {"about": self.about, "scenarios": list(self.scenarios)}
         content["results"] = [_result_entry(result) for result in self.results]
         try:
-            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_as_plain)
+            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_to_json_type)
         except (TypeError, ValueError) as error:
             raise InputError(f"a project can hold texts, finite numbers, lists and mappings only: {error}.") from error
         saved = tables.as_files(self.city.replace())
@@ -142,7 +142,7 @@ class Project:
     @classmethod
     def from_bytes(cls, content: bytes, name: str = "the file") -> Project:
         """Read a project from the content of a file, as `load` does; ``name`` stands for the file in messages."""
-        files = _unpack(content, name)
+        files = _unpack_archive(content, name)
         about = _check_entries(formats.read_json(Upload(ABOUT_FILE, files[ABOUT_FILE])), name)
         parts = {key.removeprefix(CITY_FOLDER): text for key, text in files.items() if key.startswith(CITY_FOLDER)}
         try:
@@ -161,13 +161,13 @@ class Project:
         return f"<Project: {self.city!r}, {held}, emsopt {self.version}>"
 
 
-def _unpack(content: bytes, name: str) -> dict[str, bytes]:
+def _unpack_archive(content: bytes, name: str) -> dict[str, bytes]:
     """Return the content of each file of a project's archive by name; raise for foreign names or too large files."""
     foreign = f"{name} is not a project of emsopt"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
-            if ABOUT_FILE not in names or not set(names) <= set(MEMBERS) or len(set(names)) < len(names):
+            if ABOUT_FILE not in names or not set(names) <= set(ARCHIVE_FILES) or len(set(names)) < len(names):
                 held = ", ".join(_validate.quote(each) for each in names[:3]) or "nothing"
                 raise InputError(f"{foreign}: the archive holds {held}. Choose a file that the dashboard saved.")
             files, left = {}, MOST_BYTES
@@ -187,7 +187,7 @@ def _unpack(content: bytes, name: str) -> dict[str, bytes]:
 
 def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the entries of project.json; raise unless they are complete and of the right types."""
-    for key, kind in ENTRIES.items():
+    for key, kind in ENTRY_TYPES.items():
         if not isinstance(about.get(key), kind):
             raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")
     if about["emsopt_project"] != FORMAT_VERSION:
@@ -219,7 +219,7 @@ def _read_result(entry: dict[str, Any]) -> Result:
     return Result(str(entry["kind"]), str(entry["title"]), sentences, table, details)
 
 
-def _as_plain(value: Any) -> Any:
+def _to_json_type(value: Any) -> Any:
     """Convert numpy's arrays and numbers, mappings and ranges to types that JSON can hold; raise for others."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()

@@ -1,7 +1,7 @@
 """The steps from a log to advice, which `emsopt.planning.advise` takes in turn and the dashboard one by one.
 
-The first is `build`, which makes the city. Then come `back_test_model`, `search`, `narrow_cells`, `compare_deployments`
-and, if the user wants it, `plan_day`.
+The first is `build`, which makes the city. Then come `back_test_model`, `find_best`, `narrow_cells`,
+`compare_deployments` and, if the user wants it, `plan_day`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from ..calls import BackTest, CallLog, Fit, HeldOut, held_out_weeks
+from ..calls import BackTest, CallLog, Fit, HeldOutCalls, held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
-from ..calls.recorded import measures, recorded_responses, rounded_measures
-from ..calls.uses import TITLES
+from ..calls.recorded import recorded_responses, response_measures, rounded_measures
+from ..calls.uses import USE_TITLES
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import ContradictionError, InputError, Message, _validate
 from ..errors._types import FloatArray, IntArray, Progress, Sites
-from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
+from ..evaluators.by_name import MOST_EXACT_UNITS, check_evaluator, evaluate
 from ..evaluators.evaluation import Evaluation
-from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_function
+from ..evaluators.metrics import NEGLIGIBLE_DIFFERENCE, Metric, metric_function
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
 from .day_plan import Plan, hourly_plan, judge_plan
-from .log_model import Model
+from .log_model import LogModel
 from .settings import Settings
 
 LEAST_DAYS, HELD_OUT_SHARE = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
@@ -39,7 +39,7 @@ MOST_ATOMS = 2000
 FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, units from which not to: it takes long
 
 
-def stop_if_wrong(model: Model) -> None:
+def stop_if_wrong(model: LogModel) -> None:
     """Raise if the checks find something wrong in the data, unless ``accept_findings`` is set.
 
     Gaps in time are not wrong if the settings say that empty days are missing.
@@ -64,7 +64,7 @@ def count_held_out_days(calls: CallLog, hold_out: int | None = None) -> tuple[in
     return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
 
 
-def back_test_model(model: Model) -> BackTest:
+def back_test_model(model: LogModel) -> BackTest:
     """Calibrate with the first days of the log and predict the days held out at its end.
 
     Raise if times are not calibrated, or the log is too short.
@@ -86,7 +86,7 @@ def back_test_model(model: Model) -> BackTest:
         raise type(error)(Message(said, *Message.of(error).parts)) from error
 
 
-def try_back_test(model: Model) -> BackTest | InputError:
+def try_back_test(model: LogModel) -> BackTest | InputError:
     """Return the test of `back_test_model`, or the error that says why it is not possible."""
     try:
         return back_test_model(model)
@@ -94,7 +94,7 @@ def try_back_test(model: Model) -> BackTest | InputError:
         return error
 
 
-def reasons_against_advice(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
+def reasons_against_advice(model: LogModel, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
     """Return in sentences why advice on a fleet of ``units`` is not possible; empty if it is.
 
     Reasons are that the log contradicts the stations, or that the model failed the test. ``tested`` is what
@@ -106,16 +106,16 @@ def reasons_against_advice(model: Model, tested: BackTest | InputError | None, u
     if tested is None or isinstance(tested, InputError):
         return ()
     uses = ("moves",) if model.today is not None and units == len(model.today) else ("moves", "fleet")
-    return tuple(f"{TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
+    return tuple(f"{USE_TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
 
 
-def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> None:
+def stop_if_not_allowed(model: LogModel, tested: BackTest | InputError | None, units: int) -> None:
     """Raise the first of the `reasons_against_advice`, if there is one, as an error about a plan of the day."""
     for why in reasons_against_advice(model, tested, units):
         raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")
 
 
-def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
+def compare_recorded(model: LogModel, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
     """Return measures of recorded responses and of each deployment's modelled ones, which are rounded like the log's.
 
     Rows: ``mean_response_min``, ``percentile_90_min``, ``late_over_8_min`` (named by the threshold, min). Columns:
@@ -126,7 +126,7 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
         values = {n: [e.mean_response, e.percentile_90, e.late_fraction(threshold)] for n, e in evaluations.items()}
         return pd.DataFrame({"recorded": np.nan} | values, index=rows)
     minutes, step = recorded_responses(model.recorded_calls)
-    table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
+    table = pd.DataFrame({"recorded": response_measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
         table[name] = rounded_measures(e, step, threshold)
     return table
@@ -148,23 +148,23 @@ def zone_table(city: City, today: Evaluation, other: Evaluation, hours: float, *
 
 def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
     """Return the rows of `zone_table` that wait longer by over 1 % of today's mean response, the largest rise first."""
-    return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
+    return table[table["minutes"] > NEGLIGIBLE_DIFFERENCE * today.mean_response].sort_values("minutes", ascending=False)
 
 
-def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
+def find_best(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
     """Return "optimum" for a proven best deployment, else "best found", its sites, (p,), and how it was found."""
     run = best_deployment(objective, rng=0, progress=progress)
     how = f"{objective.evaluator} hypercube model, {objective.options['capacity']}: {run.message}"
     return "optimum" if "proven" in run.message else "best found", cast("IntArray", run.x), how
 
 
-def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
+def metric_gain(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
     """Return the metric of ``today`` minus that of ``other``: min of mean response, or a share of late responses."""
     value = metric_function(city, metric)
     return float(value(today) - value(other))
 
 
-def narrow_cells(model: Model, pair: tuple[Sites, Sites]) -> Model:
+def narrow_cells(model: LogModel, pair: tuple[Sites, Sites]) -> LogModel:
     """Halve the width of cells until the gain of the second deployment over the first no longer depends on it.
 
     It depends if it changes by more than 0.1 % of the first deployment's value and 10 % of itself. Cells stay so wide
@@ -175,9 +175,9 @@ def narrow_cells(model: Model, pair: tuple[Sites, Sites]) -> Model:
     if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
         return model
 
-    def gain(of: Model) -> tuple[float, float]:
+    def gain(of: LogModel) -> tuple[float, float]:
         first, second = (evaluation_of(of, sites, max(map(len, pair))) for sites in pair)
-        return metric_function(of.city, s.metric)(first), gain_of(of.city, s.metric, first, second)
+        return metric_function(of.city, s.metric)(first), metric_gain(of.city, s.metric, first, second)
 
     before = gain(model)[1]
     while True:
@@ -193,22 +193,22 @@ def narrow_cells(model: Model, pair: tuple[Sites, Sites]) -> Model:
         model, before = narrower, after
 
 
-def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
+def evaluation_of(model: LogModel, sites: Sites, largest: int | None = None) -> Evaluation:
     """Evaluate a deployment by the evaluator for ``largest`` units, by default its own number of units."""
     evaluator = evaluator_of(model, max(largest or 0, len(sites)))
     return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
 
 
-def evaluator_of(model: Model, largest: int) -> str:
+def evaluator_of(model: LogModel, largest: int) -> str:
     """Return the evaluator for fleets of up to ``largest`` units: that of the settings unless it would be too slow."""
     given = model.settings.evaluator
-    if given is not None and largest > max(EXACT_UP_TO, model.fleet[0]):
+    if given is not None and largest > max(MOST_EXACT_UNITS, model.fleet[0]):
         given = None
     return check_evaluator(given, largest)
 
 
 def compare_deployments(
-    model: Model, deployments: Mapping[str, Sites], *, load: float = 1.0, progress: Progress = False
+    model: LogModel, deployments: Mapping[str, Sites], *, load: float = 1.0, progress: Progress = False
 ) -> Comparison:
     """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log.
 
@@ -235,7 +235,7 @@ def plan_day(
     rates: FloatArray | None,
     settings: Settings,
     *,
-    model: Model | None = None,
+    model: LogModel | None = None,
     load: float = 1.0,
     progress: Progress = False,
 ) -> Plan:
@@ -256,7 +256,7 @@ def plan_day(
     return judge_plan(plan, parts, rng=0, progress=progress) if parts else plan
 
 
-def _judging_weeks(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
+def _judging_weeks(model: LogModel, units: int, *, searched: bool) -> list[HeldOutCalls]:
     """Return the weeks of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
     counting: dict[str, Any] = {"weekdays": model.settings.weekdays, **model.count_options}
     if searched and units >= MANY_UNITS:

@@ -72,7 +72,7 @@ def sweep(
             if space.count * len(cities) <= enumeration_limit(objective):
                 run = best_deployment(objective, rng=0)
             else:
-                run = search_from(objective, before, rng=0)
+                run = search_with_start(objective, before, rng=0)
             before = cast("IntArray", run.x)
             median = p_median(city, space)
             row: dict[str, Any] = {"optimum": run.fun, "p_median": objective(median.sites)}
@@ -84,7 +84,7 @@ def sweep(
     return pd.DataFrame(rows, index=pd.Index(list(cities), name="label"))
 
 
-def search_from(objective: Objective, before: IntArray | None, **options: Any) -> Run:
+def search_with_start(objective: Objective, before: IntArray | None, **options: Any) -> Run:
     """Return the better result of a `local_search` and, if ``before`` is allowed, a local search from there."""
     run = local_search(objective, **options)
     if before is not None and before in objective.space:

@@ -93,8 +93,8 @@ def categories(names: Iterable[str]) -> dict[str, int]:
 
 def line_style(k: int) -> Style:
     """Return the colour and dash pattern of line k. Colours repeat after seven, then with another pattern."""
-    again, colour = divmod(k, len(_colours.CATEGORIES))
-    return {"color": _colours.CATEGORIES[colour], "linestyle": DASHES[(colour + again) % len(DASHES)]}
+    again, colour = divmod(k, len(_colours.CATEGORY_COLOURS))
+    return {"color": _colours.CATEGORY_COLOURS[colour], "linestyle": DASHES[(colour + again) % len(DASHES)]}
 
 
 def draw_line(

@@ -14,8 +14,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from ..errors import InputError, _validate
 from ..errors._types import FloatArray
 from ..maps import _colours
-from ..maps._page import ROADS
-from ..maps.roads import CLASSES, edges_to_mark, gather_visits
+from ..maps._page import ROAD_COLOUR
+from ..maps.roads import VISIT_CLASSES, edges_to_mark, gather_visits
 from ..roads import RoadNetwork
 from ._style import (
     AxesArray,
@@ -76,7 +76,7 @@ def cumulative_regret(
     >>> fig, axes = eo.plots.cumulative_regret(eo.datasets.load_study("navigation_agents"))
     """
     quantity = VALUE_NAMES[_validate.choice(value, "value", VALUE_NAMES)]
-    _validate.columns(frame, ("round", value, "run", against, lines, *by))
+    _validate.check_columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
     fig, axes = panels(len(groups), PANEL_SIZE, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):
@@ -129,12 +129,12 @@ def exploration(
     fig, axes = _map_axes(len(named), height, ax)
     ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
-        panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
+        panel.add_collection(LineCollection(lines, colors=ROAD_COLOUR, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST_PATH_STYLE))
-        bounds = [kind["from"] for kind in CLASSES]
+        bounds = [kind["from"] for kind in VISIT_CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
-        for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
+        for k, kind in enumerate(VISIT_CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_visit_class_style(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
@@ -142,7 +142,7 @@ def exploration(
         remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
-    handles = [marker(kind["text"], **_visit_class_style(kind)) for kind in CLASSES]
+    handles = [marker(kind["text"], **_visit_class_style(kind)) for kind in VISIT_CLASSES]
     handles += [marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes
@@ -171,7 +171,7 @@ def routes(
     extents = [_extent(net) for net, _ in maps]
     fig, axes = _map_axes(len(extents), max((height for *_, height in extents), default=1.0), ax)
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
-        panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
+        panel.add_collection(LineCollection(lines, colors=ROAD_COLOUR, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
             driven = [lines[edge] for edge in net.edges(path, "path")]
             colour = line_style(k)["color"]

@@ -44,11 +44,11 @@ def boke_step(
     >>> optimizer.tell([0.1], -0.66)
     >>> fig, axes = eo.plots.boke_step(profile(optimizer), [[0.1, -0.66]])
     """
-    _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
+    _validate.check_columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
     fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=(2.4, 1, 1.2))
     top, middle, bottom = axes
-    blue, orange, green, *_ = _colours.CATEGORIES
+    blue, orange, green, *_ = _colours.CATEGORY_COLOURS
     mean = profile["mean"]
     values = np.concatenate([points[:, 1], mean, [] if truth is None else np.asarray(truth)])
     room = 0.35 * (np.ptp(values) or 1.0)  # room of a third above and below the values

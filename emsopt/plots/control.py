@@ -39,7 +39,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     axis = np.linspace(0, 1, 81)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
     values = np.reshape(problem.objective.exact(grid.reshape(-1, 2)), grid.shape[:2])
-    colours = LinearSegmentedColormap.from_list("pale to dark", _colours.SEQUENTIAL)
+    colours = LinearSegmentedColormap.from_list("pale to dark", _colours.SEQUENTIAL_COLOURS)
     left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
     rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
     for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
@@ -71,7 +71,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
 
 def _symbol(i: int) -> Style:
     """Return the marker and colour of control set i."""
-    return {"marker": "os^D"[i % 4], "color": _colours.CATEGORIES[(4, 1, 6)[i % 3]]}
+    return {"marker": "os^D"[i % 4], "color": _colours.CATEGORY_COLOURS[(4, 1, 6)[i % 3]]}
 
 
 @common_style()
@@ -105,12 +105,12 @@ def control_run(
     fig, ax = figure((9, 1.2 + 0.42 * count), ax)
     explored = history.loc[history["phase"].str.startswith("explore"), "spent"]
     for i, spent in history.groupby("set")["spent"]:
-        colour = _colours.CATEGORIES[2 if i == target else 0]
+        colour = _colours.CATEGORY_COLOURS[2 if i == target else 0]
         face = colour if i in good else "white"
         ax.plot(spent, np.full(len(spent), i), "o", color=colour, markerfacecolor=face, markersize=6)
     names = [f"{name} ({cost:g})" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
     ax.set_yticks(range(count), names)
-    ax.get_yticklabels()[target].set(weight="bold", color=_colours.CATEGORIES[2])
+    ax.get_yticklabels()[target].set(weight="bold", color=_colours.CATEGORY_COLOURS[2])
     ax.set(xlabel="Cost spent", ylim=(-0.6, count - 0.4), xlim=(0, 1.02 * run.spent))  # room for the last dots
     ax.set_title(f"{run.method}: {run.plays} plays (bold: the target)", fontsize=12)
     if len(explored):

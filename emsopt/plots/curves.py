@@ -110,7 +110,7 @@ def convergence(
     """
     _validate.choice(band or "confidence", "band", ("confidence",))
     _validate.choice(against, "against", ("evaluations", "seconds"))
-    named = _validate.by_name(runs, "runs")
+    named = _validate.nonempty_mapping(runs, "runs")
     tables = {str(name): _best_values(several, name, against) for name, several in named.items()}
     fig, ax = figure(ax=ax)
     places = categories(tables)
@@ -139,7 +139,7 @@ def _best_values(runs: Any, name: str, against: str) -> pd.DataFrame:
     best, listed = [], runs if isinstance(runs, (list, tuple)) else [runs]
     frames: list[Any] = [getattr(run, "history", run) for run in listed]
     for frame in frames:
-        _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"), "runs")
+        _validate.check_columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"), "runs")
         columns = [column for column in (against, "evaluation") if column in frame]
         steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
@@ -176,7 +176,7 @@ def regret_curves(
     >>> import emsopt as eo
     >>> fig, ax = eo.plots.regret_curves({"two runs": [[1.0, 1.5, 1.7], [0.8, 1.0, 1.1]]})
     """
-    bands = {name: confidence_band(rows) for name, rows in _validate.by_name(curves, "curves").items()}
+    bands = {name: confidence_band(rows) for name, rows in _validate.nonempty_mapping(curves, "curves").items()}
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
     largest = max(map(np.max, limits.values()), default=0.0)
@@ -212,7 +212,7 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
     >>> fig, ax = eo.plots.response_distribution(result)
     """
-    named = _colours.named_evaluations(None, evaluations)
+    named = _colours.evaluations_by_name(None, evaluations)
     thresholds = np.array([6.0, 8.0, 10.0])
     end = 1.05 * max(_longest_time(named), *thresholds)
     fig, ax = figure(ax=ax)
@@ -235,7 +235,7 @@ def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = LATE_MIN
 ) -> tuple[Figure, Axes]:
     """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
-    named = _colours.named_evaluations(None, evaluations)
+    named = _colours.evaluations_by_name(None, evaluations)
     longest = _longest_time(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)

@@ -19,7 +19,7 @@ from ..city import City
 from ..errors._types import FloatArray
 from ..evaluators import Evaluation
 from ..maps import _colours
-from ..maps._colours import Value
+from ..maps._colours import AtomQuantity
 from ._style import AxesArray, AxLike, Style, common_style, marker, new_figure, note, panels, remove_ticks
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
@@ -31,7 +31,7 @@ def deployments(
     evaluations: Evaluation | Mapping[str, Evaluation] | None = None,
     ax: AxLike = None,
     *,
-    value: Value = "response",
+    value: AtomQuantity = "response",
 ) -> tuple[Figure, AxesArray]:
     """Draw maps of deployments: atoms, stations and who answers, with the colours of `emsopt.maps.deployment_map`.
 
@@ -57,7 +57,7 @@ def deployments(
     """
     named: Mapping[str, Evaluation | None] = {"": None}
     if evaluations is not None:
-        named = _colours.named_evaluations(city, evaluations, "")
+        named = _colours.evaluations_by_name(city, evaluations, "")
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])  # one scale for all maps

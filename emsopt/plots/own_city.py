@@ -65,7 +65,7 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     used = np.flatnonzero(units.any(axis=1))  # sites that never have a unit would be empty rows
     rows, names = units[used], [city.site_names[site] for site in used]
     fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)), ax)
-    blue = ListedColormap([_colours.CATEGORIES[0]])
+    blue = ListedColormap([_colours.CATEGORY_COLOURS[0]])
     filled = np.ma.masked_less(rows, 1) > 0  # masked cells stay white
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
     arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
@@ -83,7 +83,7 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-PALE_COLOURS = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
+PALE_COLOURS = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL_COLOURS[:5])
 NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
 

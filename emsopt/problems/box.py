@@ -229,7 +229,7 @@ class Box:
             for name, one, value in zip(self.names, self.inputs, np.asarray(x).tolist(), strict=True)
         }
 
-    def presented(self, x: FloatArray) -> Any:
+    def to_user_form(self, x: FloatArray) -> Any:
         """Return a canonical point, (d,), as users get it: as a dict if the inputs have names, else as the array."""
         return self.to_dict(x) if self.names else x
 
@@ -250,12 +250,12 @@ class Box:
         allowed = self.call(self.constraints, x.copy())  # a copy, as the constraint may change its argument
         if not isinstance(allowed, (bool, np.bool_)):  # 1 or an array would pass for True by accident
             raise InputError(
-                f"`constraints` must return True (allowed) or False; at {self.shown(x)} it returned "
+                f"`constraints` must return True (allowed) or False; at {self.to_text(x)} it returned "
                 f"{_validate.quote(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
             )
         return bool(allowed)
 
-    def shown(self, x: FloatArray) -> str:
+    def to_text(self, x: FloatArray) -> str:
         """Return a point, (d,), as text for a message."""
         return _validate.quote(self.to_dict(x) if self.names else np.asarray(x).tolist(), most=200)
 
@@ -271,7 +271,7 @@ class Box:
             name = self.names[k] if self.names else f"input {k}"
             raise InputError(f"`x`: {name} must be a whole number; got {given[k]:g}.")
         if not self.allows(point):
-            raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
+            raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.to_text(point)}.")
         return point
 
     def _to_indices(self, x: Mapping[str, Any]) -> list[Any]:
@@ -302,7 +302,7 @@ class Box:
         rng = _validate.generator(rng)
         x = self.try_sample(rng)
         if x is None:
-            such = self.shown(self._from_relative(rng.random(self.dimension)))
+            such = self.to_text(self._from_relative(rng.random(self.dimension)))
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
                 f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "

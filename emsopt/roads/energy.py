@@ -34,7 +34,7 @@ from scipy.sparse.linalg import spsolve
 
 from ..errors import InputError
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
-from ..errors._validate import one_each, quote, real_array
+from ..errors._validate import array_of_length, quote, real_array
 
 J_PER_WH = 3600.0
 INCLINE_RANGE: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # straight down and up
@@ -65,7 +65,7 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
-    inclines = one_each(inclines, "inclines", len(lengths), **INCLINE_RANGE)
+    inclines = array_of_length(inclines, "inclines", len(lengths), **INCLINE_RANGE)
     weight = MASS * GRAVITY
     climbing = weight * np.sin(inclines)  # the three terms of (8), in the order printed
     rolling = weight * ROLLING * np.cos(inclines)
@@ -89,7 +89,7 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
     [9.33, 7.84]
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
-    rise = lengths * np.sin(one_each(inclines, "inclines", len(lengths), **INCLINE_RANGE))
+    rise = lengths * np.sin(array_of_length(inclines, "inclines", len(lengths), **INCLINE_RANGE))
     return 0.5 * (DRIVE_EFFICIENCY + RECUPERATION_EFFICIENCY) * MASS * GRAVITY * rise / J_PER_WH
 
 

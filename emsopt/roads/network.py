@@ -97,13 +97,13 @@ class RoadNetwork(LineGraph):
         speed_limits = _validate.real_array(speed_limits, "speed_limits", (n,), **SPEED_RANGE)
         if (median := np.median(speed_limits)) > 45:  # a higher one indicates another unit
             raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
-        geographic = _validate.truth(geographic, "geographic")
+        geographic = _validate.as_bool(geographic, "geographic")
         classes = ("unknown",) * n if classes is None else classes
         vars(self).update(  # a frozen dataclass takes no assignments
             lengths=lengths,
             speed_limits=speed_limits,
             connections=validate_connections(connections, n),
-            inclines=_validate.one_each(inclines, "inclines", n, **INCLINE_RANGE),
+            inclines=_validate.array_of_length(inclines, "inclines", n, **INCLINE_RANGE),
             ids=_validate.names(ids, "ids", n, "edge"),
             classes=tuple(map(str, _validate.as_tuple(classes, "`classes`", n, "classes of road"))),
             polylines=None if polylines is None else _validate_polylines(polylines, n, geographic),
@@ -243,7 +243,7 @@ class RoadNetwork(LineGraph):
             net = cls(**arguments, name=name)
         except InputError as error:
             raise InputError(f"{path} does not hold a valid network: {error}") from error
-        return net.largest_component() if _validate.truth(strongly_connected, "strongly_connected") else net
+        return net.largest_component() if _validate.as_bool(strongly_connected, "strongly_connected") else net
 
     @property
     def contexts(self) -> FloatArray:
@@ -283,7 +283,7 @@ class RoadNetwork(LineGraph):
                 raise InputError(f"`speeds` must be by class of road; {unknown[0]!r} is none of {known}.")
             by_class = [speeds.get(key, limit) for key, limit in zip(self.classes, self.speed_limits, strict=True)]
             speeds = np.array(by_class, dtype=object)
-        return self.lengths / _validate.one_each(speeds, "speeds", self.n_edges, **SPEED_RANGE) / 60
+        return self.lengths / _validate.array_of_length(speeds, "speeds", self.n_edges, **SPEED_RANGE) / 60
 
     def travel_times(
         self,

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from ..errors import InputError, NoWayError, _validate
+from ..errors import InputError, NoPathError, _validate
 from ..errors._types import ArrayLike, BoolArray, IntArray
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
@@ -91,7 +91,7 @@ class LineGraph:
     ) -> IntArray:
         """Return the cheapest legal path from one edge to another: edges in driving order, shape (k,), with both.
 
-        Raise `NoWayError` if there is no such path, or the start or end is closed. All searches on a network share one
+        Raise `NoPathError` if there is no such path, or the start or end is closed. All searches on a network share one
         matrix of weights: threads need separate networks.
 
         Parameters
@@ -109,7 +109,7 @@ class LineGraph:
         no_turn, shut = np.flatnonzero(shut[self.n_edges :]), shut[: self.n_edges]
         for name, edge in (("start", start), ("end", end)):
             if shut[edge]:
-                raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Choose another {name}.")
+                raise NoPathError(f"the {name} {self.ids[edge]!r} is closed. Choose another {name}.")
         graph = self._search_graph
         np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)  # that of the start is in all paths
         graph.data[no_turn] = np.inf  # entries are in the order of the connections
@@ -117,7 +117,7 @@ class LineGraph:
         if not np.isfinite(distance[end]):
             count = f"{shut.sum()} closed edges" + f" and {len(no_turn)} closed turns" * bool(len(no_turn))
             remedy = f"Open some of {count}" if shut.any() or len(no_turn) else "Use `largest_component()`"
-            raise NoWayError(f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r}. {remedy}.")
+            raise NoPathError(f"no legal path leads from {self.ids[start]!r} to {self.ids[end]!r}. {remedy}.")
         path = [end]
         while path[-1] != start:
             path.append(int(before[path[-1]]))

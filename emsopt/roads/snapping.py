@@ -90,7 +90,7 @@ class Snapper:
         limit_m = 1000 * _validate.positive_number(off_road_km, "off_road_km", "km")
         points = _validate.real_array(points, name, (None, 2))
         if self._geographic:
-            points = _validate.unwrap(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
+            points = _validate.unwrap(_validate.check_degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
         at_least = self._all_roads[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
         self._require_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)

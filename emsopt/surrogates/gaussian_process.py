@@ -241,7 +241,7 @@ def _check_data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArra
     if points.ndim != 2:
         raise InputError(f"`X` must have shape (n, N), one row per point; got shape {points.shape}.")
     values = _validate.real_array(y, "y", points.shape[:1])
-    return points, values - _validate.one_each(prior, "prior", len(values))
+    return points, values - _validate.array_of_length(prior, "prior", len(values))
 
 
 def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:

@@ -84,7 +84,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))
-    h = _validate.one_each(bandwidth, "bandwidth", X.shape[1], low=MIN_BANDWIDTH, high=MAX_BANDWIDTH)
+    h = _validate.array_of_length(bandwidth, "bandwidth", X.shape[1], low=MIN_BANDWIDTH, high=MAX_BANDWIDTH)
     return KernelRegression(X, y, h, _validate.choice(kernel, "kernel", KERNELS))
 
 

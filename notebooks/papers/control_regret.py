@@ -82,7 +82,7 @@ def control_verdicts(
     """
     from scipy.special import stdtrit
 
-    _validate.columns(table, [*KEYS, "method", "seed", "cost", "simple_regret"], "table", "load_study('bocvs')")
+    _validate.check_columns(table, [*KEYS, "method", "seed", "cost", "simple_regret"], "table", "load_study('bocvs')")
     methods = table["method"].unique().tolist()
     _validate.choice(ours, "ours", tuple(methods))
     others = [name for name in methods if name != ours]
@@ -134,7 +134,7 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
     >>> list(control_regrets(study).columns.get_level_values(0).unique())
     ['plays', 'quality_regret', 'quality_per_play', 'quality_per_cost', 'cost_regret', 'cost_per_play', 'cost_per_cost']
     """
-    _validate.columns(
+    _validate.check_columns(
         table, [*KEYS, "method", "cost", "plays", "quality_regret", "cost_regret"], "table", "load_study('bocvs')"
     )
     ends = table[table["cost"] == table["cost"].max()].set_index([*KEYS, "method"])

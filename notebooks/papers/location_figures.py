@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from emsopt.errors._types import ArrayLike, FloatArray, IntArray
     from emsopt.plots._style import AxesArray
 
-SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINE_COLOUR
-CENTRE, INSIDE, OUTSIDE = _colours.CATEGORIES[4], _colours.CATEGORIES[1], _colours.SEQUENTIAL[0]
+SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL_COLOURS[2], _colours.CATEGORY_COLOURS[1], _colours.LINE_COLOUR
+CENTRE, INSIDE, OUTSIDE = _colours.CATEGORY_COLOURS[4], _colours.CATEGORY_COLOURS[1], _colours.SEQUENTIAL_COLOURS[0]
 
-BLUE = _colours.CATEGORIES[0]
-MODEL, ACQUISITION = _colours.CATEGORIES[:2]
+BLUE = _colours.CATEGORY_COLOURS[0]
+MODEL, ACQUISITION = _colours.CATEGORY_COLOURS[:2]
 CUT_LINE: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"}
 NEXT: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
@@ -336,7 +336,7 @@ def search_steps(
     """
     found = _validate.real_array(points, "points", (None, 2))
     for frame in steps:
-        _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
+        _validate.check_columns(frame, ["mean", "deviation", "acquisition"], "steps")
     first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
     fig, axes = panels(2 * len(steps), (5.6, 2.2), 2, sharex=True)
     for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
@@ -383,7 +383,7 @@ def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure,
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['plane', 'uniform', 'papers: mean below 0.002 min']
     """
-    _validate.columns(table, ("load", "geometry", "approximate_min", "exact_min"), "table")
+    _validate.check_columns(table, ("load", "geometry", "approximate_min", "exact_min"), "table")
     loads, groups = sorted(table["load"].unique()), list(dict.fromkeys(table["geometry"]))
     errors = (table["approximate_min"] - table["exact_min"]).abs()
     fig, ax = figure(ax=ax)

@@ -202,7 +202,7 @@ def regret_bound(
         raise InputError(f"The regret bound of UCB holds only for `factor` 1; got {rule.factor:g}.")
     beta = (UCB() if isinstance(rule, Thompson) else rule).beta(rounds, n_arms)
     width = np.sqrt(2 * (eigenvalue + noise_variance) * rounds * size * beta * gain)
-    rounding = math.pi**2 / 3 if _validate.truth(infinite, "infinite") else 0.0
+    rounding = math.pi**2 / 3 if _validate.as_bool(infinite, "infinite") else 0.0
     if isinstance(rule, Thompson):
         return rounding + scale * math.pi**2 / 3 + 2 * width
     if isinstance(rule, UCB):

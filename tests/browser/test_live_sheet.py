@@ -55,7 +55,7 @@ def test_the_page_computes_what_python_computes(page, tmp_path):  # noqa: F811
             e = approximate_hypercube(loaded, sites, capacity="queue" if queue else "loss")
             blocked = e.queue_probability if queue else e.loss_probability
             figures = e.mean_response, e.late_fraction(THRESHOLD), e.percentile_90, e.atom_response[1:].max(), blocked
-            expected.append([*figures, e.mean_wait, *e.utilizations, *e.atom_late(THRESHOLD)])
+            expected.append([*figures, e.mean_wait, *e.utilizations, *e.atom_late_fractions(THRESHOLD)])
             runs.append([sites.tolist(), loaded.total_rate / city.total_rate, queue])
         cases.append([encode_model(city), runs])
     page.goto(live_sheet(city, [0, 1, 2]).save(tmp_path / "sheet.html").as_uri())

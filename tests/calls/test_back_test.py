@@ -13,7 +13,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.recorded import measures, percentile, recorded_responses, rounded_measures
+from emsopt.calls.recorded import percentile, recorded_responses, response_measures, rounded_measures
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
     drawn = rng.permutation(np.interp((np.arange(200_000) + 0.5) / 200_000, within, at))
     recorded = np.floor(drawn + rng.random(len(drawn)))
     minutes, step = recorded_responses(log_of(recorded[:500]))
-    found = measures(minutes, step, [threshold])
+    found = response_measures(minutes, step, [threshold])
     assert found["mean_response_min"] == pytest.approx(recorded[:500].mean())
     assert found[f"late_over_{threshold:g}_min"] == pytest.approx((recorded[:500] > threshold).mean())
     mean, ninety, late = rounded_measures(evaluation, step, threshold)

@@ -70,8 +70,8 @@ def test_intervals_of_the_law_hold_the_truth_about_nine_times_in_ten():
         arrived = np.where(wrong < 0.01, left + rng.uniform(0, 60, 1200), left + drive)
         left = np.where(wrong > 0.99, arrived - rng.random(1200), left)
         law = _travel_calibration.fit_law(np.floor(arrived) - np.floor(left), km, hour, 1, 1)
-        (slope_low, slope_high), (cv_low, cv_high) = law.per_distance.interval, law.cv.interval
-        held.append((slope_low < 1.4 < slope_high, law.fixed[1] < 1.5 < law.fixed[2], cv_low < 0.3 < cv_high))
+        (slope_low, slope_high), (cv_low, cv_high) = law.pace.interval, law.cv.interval
+        held.append((slope_low < 1.4 < slope_high, law.fixed_min[1] < 1.5 < law.fixed_min[2], cv_low < 0.3 < cv_high))
     assert (np.sum(held, axis=0) >= 23).all()
 
 
@@ -85,7 +85,7 @@ def test_a_station_that_is_not_certain_does_not_widen_the_spread():
     chances = np.column_stack([chance, 1 - chance]).ravel()
     law = _travel_calibration.fit_law(minutes, both.ravel(), hour, 1 / 60, 1 / 60, drive=drive, chance=chances)
     likeliest = _travel_calibration.fit_law(minutes, both[:, 0], hour, 1 / 60, 1 / 60)
-    for value, estimate in ((np.sqrt(np.expm1(0.09)), law.cv), (1.4, law.per_distance)):
+    for value, estimate in ((np.sqrt(np.expm1(0.09)), law.cv), (1.4, law.pace)):
         assert abs(np.log(estimate.value / value)) < 3 * estimate.log_error
     assert likeliest.log_sd > 1.1 * law.log_sd
 
@@ -147,7 +147,7 @@ def test_the_accelerating_law_is_found_where_it_is_true():
     minutes = np.floor(rng.random(4000) + mean * np.exp(0.3 * rng.standard_normal(4000) - 0.045))
     law = _travel_calibration.fit_law(minutes, km, rng.integers(0, 24, 4000), 1, 1)
     assert (law.kind, law.mean(np.array([1.0, 4.0]))) == ("accelerating", pytest.approx([2 * np.sqrt(2), 6], rel=0.05))
-    low, high = law.per_distance.interval
+    low, high = law.pace.interval
     assert low < 1 / v < high
 
 

@@ -13,7 +13,7 @@ from uploads import file, geojson, square
 import emsopt as eo
 from emsopt import calls as ec
 from emsopt.calls import areas as areas_module
-from emsopt.calls.profile import count_observed_hours, shrinkage
+from emsopt.calls.profile import count_observed_hours, shrinkage_calls
 from emsopt.city import travel
 from emsopt.errors import InputError
 
@@ -251,9 +251,9 @@ def test_patterns_of_hours_are_pulled_to_the_whole_and_not_smoothed_away():
     deserved, got = calls / (calls + true), []
     for _ in range(30):
         patterns = [rng.multinomial(calls, rng.dirichlet(true * shares)) for _ in range(24)]
-        got.append(calls / (calls + shrinkage(np.array(patterns).T)))
+        got.append(calls / (calls + shrinkage_calls(np.array(patterns).T)))
     assert 0.75 < np.mean(got) / deserved < 1.1
-    flat = [shrinkage(np.array([rng.multinomial(calls, shares) for _ in range(24)]).T) for _ in range(30)]
+    flat = [shrinkage_calls(np.array([rng.multinomial(calls, shares) for _ in range(24)]).T) for _ in range(30)]
     assert np.mean(calls / (calls + np.array(flat))) < 0.03
 
 
@@ -262,7 +262,7 @@ def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
     calls, stations = eo.datasets.practice_calls()
     demand = ec.aggregate_calls(calls, stations, cell_km=3)
     counts = demand.counts.sum(axis=1)
-    pull = shrinkage(counts)
+    pull = shrinkage_calls(counts)
     assert 50 < pull < 5000
     cities = demand.cities_by_hour(speed_kmh=40)
     assert [city.total_rate for city in cities.values()] == pytest.approx(demand.profile.by_hour)

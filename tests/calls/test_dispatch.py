@@ -9,7 +9,7 @@ from refusals import refused
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls.back_test import calibrate_and_test, find_rule
+from emsopt.calls.back_test import calibrate_and_test, find_followed_rule
 from emsopt.calls.dispatch import RULES, dispatch_of
 from emsopt.city.travel import great_circle_km
 from emsopt.planning import Settings
@@ -64,7 +64,7 @@ def test_the_record_tells_who_is_sent_and_the_right_rule_predicts_days_held_out(
             for model in ("modelled", "city_model"):
                 assert row[model] == pytest.approx(row["recorded"], rel=0.03)
             # the law of an answer is that of a drive, as the rule knows who drives
-            slopes = [law.per_distance.value for law in (fit.law, fit.answer_law)]
+            slopes = [law.pace.value for law in (fit.law, fit.answer_law)]
             assert slopes == pytest.approx([1.4, 1.4], rel=0.06)
         assert len(fit.dispatch.places) in (0, (log.times < cut).sum())  # nothing of the days held out
         assert (fit.city().preference is None) == (chosen == "nearest")
@@ -174,5 +174,5 @@ def test_units_on_a_stand_by_are_not_free(logs, places):
     details = rows.details.assign(dispatched=start)
     rows = dataclasses.replace(rows, times=start, details=details, service_min=np.full(len(away), 1e4))
     known = fit.distances(one.locations).T
-    assert "the closest station 0%" in find_rule(fit, one, known)[0]
-    assert "the closest station 100%" in find_rule(fit, dataclasses.replace(one, occupying=rows), known)[0]
+    assert "the closest station 0%" in find_followed_rule(fit, one, known)[0]
+    assert "the closest station 100%" in find_followed_rule(fit, dataclasses.replace(one, occupying=rows), known)[0]

@@ -10,7 +10,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.uses import judge_starts, separates_places
+from emsopt.calls.uses import judge_separation, judge_starts
 from emsopt.city.travel import great_circle_km
 from emsopt.errors import EmsoptError, InputError
 
@@ -83,7 +83,7 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     model = eo.planning.build(calls, stations, eo.planning.Settings(others=others))
     n, count = (kind | far).sum(), len(log)
     said = f" {n:,} rows may not be calls ({kind.sum():,} by their kind and {n - kind.sum():,} far"
-    assert said in model.read[0]
+    assert said in model.data_notes[0]
     assert said in model.city.notes
     assert len(model.log) == (count if others == "answered" else count - n)
     told = [finding.count for finding in model.checks.findings if finding.what == "rows that may be no calls"]
@@ -120,7 +120,7 @@ def test_rows_of_unknown_units_may_be_far_from_roads(drawn):
     far = log.where(np.arange(len(log)) % 10 == 0)
     far = dataclasses.replace(far, locations=far.locations + np.array([0, 1]), details=far.details.assign(unit=None))
     fit = eo.calls.calibrate(dataclasses.replace(log, occupying=far), stations, roads=Roads())
-    assert fit.law.per_distance.value == eo.calls.calibrate(log, stations, roads=Roads()).law.per_distance.value
+    assert fit.law.pace.value == eo.calls.calibrate(log, stations, roads=Roads()).law.pace.value
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):
@@ -159,7 +159,7 @@ def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():
         (0, 1.5, False, "does not"),
         (0, 15, False, "Cannot tell"),
     ):
-        told, why = separates_places(modelled, 6 + slope * (modelled - 6.5) + sd * noise)
+        told, why = judge_separation(modelled, 6 + slope * (modelled - 6.5) + sd * noise)
         assert (told, said in why) == (usable, True)
 
 
@@ -185,7 +185,7 @@ def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     kept = kept_min(rows, frame)
     more = 1 + kept.sum() / minutes(frame).sum()
     assert occupied.city.offered_load(12) / plain.city.offered_load(12) == pytest.approx(more, rel=0.005)
-    assert f"for {kept.sum() / 60:,.0f} hours in all; the model adds this time to the calls." in occupied.read[0]
+    assert f"for {kept.sum() / 60:,.0f} hours in all; the model adds this time to the calls." in occupied.data_notes[0]
     before, after = (eo.planning.steps.back_test_model(model).to_frame() for model in (plain, occupied))
     same = [table[["recorded", "as_before"]].drop("utilization") for table in (before, after)]
     pd.testing.assert_frame_equal(*same)
@@ -194,7 +194,7 @@ def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     away = frame.assign(Nature=np.where(np.random.default_rng(0).random(len(frame)) < 0.3, "Stand-by", "Fall"))
     away["on_scene"] = away["on_scene"].mask(away["Nature"] == "Stand-by")
     fit = eo.planning.build(eo.calls.read_calls(away), stations, occupied.settings).fit
-    assert fit.answer_law.per_distance.value == pytest.approx(fit.law.per_distance.value, rel=0.05)
+    assert fit.answer_law.pace.value == pytest.approx(fit.law.pace.value, rel=0.05)
     silent = both.assign(cleared=both["cleared"].mask(both["Nature"] == "Stand-by"))
     refused("how long they keep units busy", eo.planning.build, silent, stations, occupied.settings)
 
@@ -209,7 +209,7 @@ def test_rows_count_until_the_next_call_or_row_of_their_unit(drawn):
     rows.loc[::10, "cleared"] += pd.Timedelta("30 days")
     both = pd.concat([frame, rows]).sort_values("time", kind="stable")
     model = eo.planning.build(eo.calls.read_calls(both), stations, eo.planning.Settings(others="occupying"))
-    assert f" {len(rows[::10])} rows without a usable duration count as 600 min each." in model.read[0]
+    assert f" {len(rows[::10])} rows without a usable duration count as 600 min each." in model.data_notes[0]
     busy = model.log.occupying.to_frame()
     end = busy["time"] + pd.to_timedelta(busy["service_min"], unit="min")
     assert not (busy.groupby("unit")["time"].shift(-1) < end - pd.Timedelta("1s")).any()

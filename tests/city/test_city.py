@@ -142,8 +142,8 @@ def pair(turnout, travel, turnout_cv, travel_cv):
 @pytest.mark.parametrize("cv", [0.05, 0.4, 1.0, 3.0])
 def test_fixed_turnout_shifts_the_lognormal(cv):
     for t in (0.0, 1.4, 1.5, 2, 4, 5.5, 8, 40):
-        assert pair(1.5, 4, 0, cv).late_chances(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
-        assert pair(4, 1.5, cv, 0).late_chances(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
+        assert pair(1.5, 4, 0, cv).late_probabilities(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
+        assert pair(4, 1.5, cv, 0).late_probabilities(t)[0, 0] == pytest.approx(lognormal(4, cv).sf(t - 1.5), abs=1e-14)
 
 
 @pytest.mark.parametrize("cvs", [(0.2, 0.1), (0.6, 0.4), (1.0, 1.0), (0.2, 1.0), (1.0, 0.1)])
@@ -153,19 +153,22 @@ def test_random_turnout_by_convolution(means, cvs):
     for t in (1.0, 3.0, 5.5, 8.0, 15.0):
         breaks = [x for x in (one.median(), t - other.median()) if 0 < x < t]
         whole, _ = quad(lambda x, t=t: one.pdf(x) * other.sf(t - x), 0, t, points=breaks, limit=400, epsabs=1e-10)
-        assert law.late_chances(t)[0, 0] == pytest.approx(whole + one.sf(t), abs=2e-4)
+        assert law.late_probabilities(t)[0, 0] == pytest.approx(whole + one.sf(t), abs=2e-4)
 
 
 def test_times_that_do_not_vary_and_places_at_the_station():
     """0.1 + 0.2 is above 0.3 in floating point, and t - 0.1 would be rounded."""
     law = ResponseLaw.of(np.array([0.1, 0.1]), np.array([[0.2], [0.2]]), 0, np.array([[0.0], [0.5]]))
-    assert (law.late_chances(0.1 + 0.2)[0, 0], law.late_chances(np.nextafter(0.1 + 0.2, 1))[0, 0]) == (1, 0)
-    assert 0 < law.late_chances(0.3)[1, 0] < 1
-    assert (pair(1.0, 0.0, 0, 0.5).late_chances(1.0)[0, 0], pair(1.0, 0.0, 0, 0.5).late_chances(1.01)[0, 0]) == (1, 0)
-    assert pair(0.0, 0.0, 0.5, 0.5).late_chances(0.01)[0, 0] == 0
-    assert pair(0.0, 4.0, 0.5, 0.5).late_chances(5)[0, 0] == pytest.approx(lognormal(4, 0.5).sf(5))
-    assert pair(1.0, 0.0, 0.5, 0.5).late_chances(2)[0, 0] == pytest.approx(lognormal(1, 0.5).sf(2))
-    assert pair(1.0, 4.0, 0.5, 0.5).late_chances(0)[0, 0] == 1
+    assert (law.late_probabilities(0.1 + 0.2)[0, 0], law.late_probabilities(np.nextafter(0.1 + 0.2, 1))[0, 0]) == (1, 0)
+    assert 0 < law.late_probabilities(0.3)[1, 0] < 1
+    assert (
+        pair(1.0, 0.0, 0, 0.5).late_probabilities(1.0)[0, 0],
+        pair(1.0, 0.0, 0, 0.5).late_probabilities(1.01)[0, 0],
+    ) == (1, 0)
+    assert pair(0.0, 0.0, 0.5, 0.5).late_probabilities(0.01)[0, 0] == 0
+    assert pair(0.0, 4.0, 0.5, 0.5).late_probabilities(5)[0, 0] == pytest.approx(lognormal(4, 0.5).sf(5))
+    assert pair(1.0, 0.0, 0.5, 0.5).late_probabilities(2)[0, 0] == pytest.approx(lognormal(1, 0.5).sf(2))
+    assert pair(1.0, 4.0, 0.5, 0.5).late_probabilities(0)[0, 0] == 1
 
 
 def test_samples_have_the_law():
@@ -178,6 +181,7 @@ def test_samples_have_the_law():
         assert minutes.mean() == pytest.approx(mean, abs=4 * np.sqrt(variance / n))
         assert minutes.var() == pytest.approx(variance, rel=0.05)
         for t in (0.8 * mean, 1.3 * mean):
-            late = law.late_chances(t)[i, j]
+            late = law.late_probabilities(t)[i, j]
             assert (minutes >= t).mean() == pytest.approx(late, abs=4 * np.sqrt(late * (1 - late) / n))
-    assert law.at_sites(np.array([1, 1, 0])).late_chances(4.0).tolist() == law.late_chances(4.0)[[1, 1, 0]].tolist()
+    late = law.late_probabilities(4.0)
+    assert law.at_sites(np.array([1, 1, 0])).late_probabilities(4.0).tolist() == late[[1, 1, 0]].tolist()

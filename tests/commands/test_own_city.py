@@ -235,7 +235,7 @@ def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, emsopt, mon
     assert eo.City.load(tmp_path / "town").n_sites == 4
     (tmp_path / "out" / "city").mkdir(parents=True)
     (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
-    monkeypatch.setattr("emsopt.planning.steps.search", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr("emsopt.planning.steps.find_best", lambda *_, **__: pytest.fail("it was searched"))
     assert "was left unchanged" in emsopt("city", "--practice", "--out", tmp_path / "out", status=2)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]
 

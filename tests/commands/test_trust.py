@@ -12,7 +12,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.__main__ import main
-from emsopt.calls.recorded import measures, recorded_responses, rounded_measures
+from emsopt.calls.recorded import recorded_responses, response_measures, rounded_measures
 from emsopt.commands import _output
 
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
@@ -127,7 +127,7 @@ def test_recorded_times_stand_beside_modelled_ones_and_today_is_said(files, fram
     fit = eo.calls.calibrate(*files)
     today = eo.evaluators.exact_hypercube(fit.city(cell_km=3), fit.deployment)
     minutes, step = recorded_responses(fit.calls)
-    table = pd.DataFrame({"recorded": measures(minutes, step, [8.0])}).drop(index="percentile_50_min")
+    table = pd.DataFrame({"recorded": response_measures(minutes, step, [8.0])}).drop(index="percentile_50_min")
     written = pd.read_csv(out / "recorded.csv", index_col="measure")
     np.testing.assert_allclose(written["recorded"], table["recorded"], rtol=1e-6)
     np.testing.assert_allclose(written["today"], rounded_measures(today, step), rtol=1e-6)

@@ -57,7 +57,7 @@ def test_blocks_agree_with_the_sweeps_of_small_fleets(capacity, load, monkeypatc
     city = eo.datasets.grid_city(n_sites=15, units=18, load=load, rng=1).replace(service_times=rng.uniform(25, 50, 15))
     sites = np.r_[np.arange(15), 12, 13, 14]
     small = exact_hypercube(city, sites, capacity=capacity)
-    monkeypatch.setattr("emsopt.evaluators.exact.MANY_STATES", 1)
+    monkeypatch.setattr("emsopt.evaluators.exact.STATES_FOR_BLOCKS", 1)
     large = exact_hypercube(city, sites, capacity=capacity)
     assert large.residual < 1e-11
     assert large.utilizations == pytest.approx(small.utilizations, abs=1e-10)

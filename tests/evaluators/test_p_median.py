@@ -86,7 +86,7 @@ def test_optimal_by_a_general_solver(make, n, m, units):
 def no_heuristic(monkeypatch):
     """Search without interchange, which finds the optimum of most small cities."""
     for method in ("improve", "variable_neighbourhood_search"):
-        monkeypatch.setattr(solver._Search, method, lambda self, *given: None)
+        monkeypatch.setattr(solver._MedianSearch, method, lambda self, *given: None)
 
 
 @pytest.mark.parametrize("seed", [94, 170, 199])
@@ -207,7 +207,7 @@ def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
     # Raised inside one, it could crash Python. Afterwards, and in other threads, Ctrl-C is what it was.
     after = []
 
-    @solver.interruptible()
+    @solver.delay_ctrl_c()
     def compiled():
         signal.raise_signal(signal.SIGINT)
         after.append("the next statement")

@@ -21,7 +21,7 @@ def test_one_unit_and_one_atom_by_the_lognormal(evaluator):
     law = lognorm(sigma, loc=1.5, scale=5 * np.exp(-(sigma**2) / 2))
     times = np.array([1.0, 3.0, 6.5, 8.0, 20.0])
     np.testing.assert_allclose(e.late_fraction(times), law.sf(times), atol=1e-12)
-    np.testing.assert_allclose(e.atom_late(8.0), [law.sf(8)], atol=1e-12)
+    np.testing.assert_allclose(e.atom_late_fractions(8.0), [law.sf(8)], atol=1e-12)
     for q in (1e-3, 10, 50, 90, 99.9):
         assert e.percentile(q) == pytest.approx(law.ppf(q / 100), abs=1e-6)
     assert (e.percentile(100), e.mean_response) == (np.inf, 6.5)
@@ -47,7 +47,7 @@ def test_the_metric_is_the_late_fraction(evaluator):
     np.testing.assert_allclose(found.values, late, atol=1e-12)
     e = found.best
     assert e.late_fraction(e.percentile(90)) == pytest.approx(0.1, abs=1e-7)
-    assert e.atom_late(8.0) @ e.demand_shares == pytest.approx(e.late_fraction(8.0), abs=1e-12)
+    assert e.atom_late_fractions(8.0) @ e.demand_shares == pytest.approx(e.late_fraction(8.0), abs=1e-12)
     assert (e.summary()["late_over_8_min"], e.late_fraction(0)) == (e.late_fraction(8.0), pytest.approx(1))
     simulated = values(CITY, [[0, 1]], metric_costs(CITY, ("late", 8.0)), "simulation", rng=0)
     assert simulated[0] == pytest.approx(simulate(CITY, [0, 1], rng=0).late_fraction(8.0), abs=0.005)
@@ -63,9 +63,23 @@ def test_a_simulation_draws_the_times():
     minutes, atoms = run.answers.minutes, run.answers.atoms
     assert run.answers.calls.sum() == len(minutes) == len(np.unique(minutes))
     assert (run.percentile_90, run.percentile(100)) == (again.percentile_90, minutes.max())
-    assert run.atom_late(8.0) @ run.demand_shares == pytest.approx(run.late_fraction(8.0), abs=1e-9)
+    assert run.atom_late_fractions(8.0) @ run.demand_shares == pytest.approx(run.late_fraction(8.0), abs=1e-9)
     by_hand = [(minutes[atoms == j] >= 8).mean() for j in range(3)]
-    np.testing.assert_allclose(run.atom_late(8.0), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(run.atom_late_fractions(8.0), by_hand, rtol=1e-12)
+
+
+def test_a_percentile_beyond_the_tail_that_is_integrated_is_infinite():
+    e = exact_hypercube(CITY.replace(turnout_cv=0.3), [0, 1])
+    assert np.isfinite(e.percentile(99.9999))
+    assert e.percentile(99.9999999) == np.inf
+
+
+def test_the_100th_percentile_of_many_calls_is_the_longest_response():
+    """The weights of 100,000 calls of one atom add up, rounded, to less than 1 - 1e-12."""
+    city = eo.City([2.0], [[5.0]], turnout_times=1, service_times=20, travel_cv=0.4)
+    run = simulate(city, [0] * 4, capacity="queue", calls=100_000, rng=0)
+    longest = run.answers.minutes.max()
+    assert (run.percentile(100), run.percentile_interval(99.999)[1]) == (longest, longest)
 
 
 @pytest.mark.parametrize("city", [CITY, FIXED], ids=["varying", "fixed"])
@@ -93,8 +107,8 @@ def test_late_intervals_of_runs_without_late_calls():
         refused(r"only a simulation has confidence intervals.* exact evaluator", ask, exact_hypercube(CITY, [0, 1]))
     city = CITY.replace(arrival_rates=[1.0, 0.0, 1e-12])
     run = simulate(city, [0, 1], calls=2000, rng=0)
-    assert 0 < run.atom_late(8.0)[1] < 1
-    assert run.late_fraction(8.0) == pytest.approx(run.atom_late(8.0)[0])
+    assert 0 < run.atom_late_fractions(8.0)[1] < 1
+    assert run.late_fraction(8.0) == pytest.approx(run.atom_late_fractions(8.0)[0])
 
 
 def test_a_run_is_not_resumed_in_a_city_that_varies_otherwise(tmp_path):

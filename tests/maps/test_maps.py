@@ -114,7 +114,8 @@ def test_units_at_one_place_no_evaluation_and_missing_values(doubled, city):
 def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, doubled):
     shares, *_ = _colours.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
-    assert (shares, both.atom_late(0).tolist()) == (pytest.approx(100 * both.atom_late(6.0)), pytest.approx([1, 1, 1]))
+    assert shares == pytest.approx(100 * both.atom_late_fractions(6.0))
+    assert both.atom_late_fractions(0).tolist() == pytest.approx([1, 1, 1])
     shown = deployment_map(city, {"spread": both, "together": doubled})
     spread, together, difference = shown.views
     assert [v["name"] for v in shown.views] == ["spread", "together", "spread minus together"]

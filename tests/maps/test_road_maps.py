@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection
 from refusals import refused
 
 from emsopt import bandits, plots
-from emsopt.maps.roads import CLASSES, exploration_map
+from emsopt.maps.roads import VISIT_CLASSES, exploration_map
 from emsopt.roads import RoadNetwork, grid_roads
 
 NASTY = "</script><script>alert(1)</script>"
@@ -80,7 +80,7 @@ def test_the_still_twin_draws_every_edge_once_by_class(net, run):
     assert len(axes) == 2
     roads, best, *driven = [len(c.get_segments()) for c in axes[0].collections if isinstance(c, LineCollection)]
     assert (roads, best) == (net.n_edges, len(run.best_path))
-    bounds = [look["from"] for look in CLASSES] + [np.inf]
+    bounds = [look["from"] for look in VISIT_CLASSES] + [np.inf]
     assert driven == np.histogram(run.visits["visits"], bounds)[0].tolist()
     path = net.shortest_path(net.lengths, *ROUTE)
     other = [net.ids[edge] for edge in net.shortest_path(net.lengths, ROUTE[0], 7)]

@@ -50,7 +50,7 @@ def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, mon
     assert {"report", "calibration", "recorded", "scenarios", "city"} <= names
     assert not {"gains_by_atom", "worse"} & names  # no plan, so no comparison
     written = pd.read_csv(tmp_path / "recorded.csv", index_col=0)
-    np.testing.assert_allclose(written, san_jose.recorded, rtol=1e-12)
+    np.testing.assert_allclose(written, san_jose.recorded_measures, rtol=1e-12)
     report = (tmp_path / "report.html").read_text("utf-8")
     assert "385 of 3,652 calls got no unit" in report
     assert "<svg" in report
@@ -62,7 +62,7 @@ def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
         log = synthetic_log(stations, calls_per_day=per_day, days=20, rng=1)
         found = eo.planning.advise(log, stations)
         assert "Cannot tell" in found.report.uses.loc["moves", "why"]
-    refused("plan of the day", found.with_day, 1)
+    refused("plan of the day", found.with_day_plan, 1)
     assert not eo.planning.advise(log, stations, Settings(turnout_times=12.0)).report.usable("mean")
     assert "does not reach the recorded" in build(log, stations, Settings(speed_kmh=10, turnout_times=9)).fleet[1]
     for wrong in ({"today": []}, {"threshold": -1}):
@@ -91,12 +91,12 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
     python = eo.planning.advise(*files, Settings(**options))
     assert main(["city", *map(str, files), *flags, "--out", str(tmp_path / "out")]) == 0
     written = pd.read_csv(tmp_path / "out" / "recorded.csv", index_col=0)
-    np.testing.assert_allclose(written, python.recorded, rtol=1e-12)
+    np.testing.assert_allclose(written, python.recorded_measures, rtol=1e-12)
     assert_same(eo.City.load(tmp_path / "out" / "city"), python.city)
     page = uploads.city_from_uploads([{"name": f.name, "content": f.read_bytes()} for f in files], **options).log
     built = build(*files, Settings(**options))
     assert_same(page.city, built.city)
-    assert (page.fleet, page.read, page.assumed) == (built.fleet, built.read, built.assumed)
+    assert (page.fleet, page.data_notes, page.assumed) == (built.fleet, built.data_notes, built.assumed)
     assert (page.fit is None) == (not drawn)
     assert (built.city.preference is not None) == (built.log.occupying is not None) == (drawn == "dispatch")
     if drawn:
@@ -110,8 +110,8 @@ def assert_same(city, other):
 
 
 def test_a_negligible_gain_is_not_proposed_and_cells_are_fine_enough(san_jose):
-    assert (san_jose.comparison, san_jose.worth_it, san_jose.proposed) == (None, False, san_jose.today)
-    assert list(san_jose.recorded.columns) == ["recorded", "today", "best found"]
+    assert (san_jose.comparison, san_jose.is_worthwhile, san_jose.proposal) == (None, False, san_jose.today)
+    assert list(san_jose.recorded_measures.columns) == ["recorded", "today", "best found"]
     # Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself.
     model, pair = san_jose.model, (san_jose.today.sites, san_jose.best.sites)
     gains = []
@@ -137,7 +137,7 @@ def test_a_gain_that_costs_others_is_called_a_trade_off():
     """The best mean takes the unit from quarters that wait longer: minutes, calls and zones by hand."""
     today = ["Harbour", "Old Town", "University", "West Gate", "Hospital"]
     practice = eo.planning.advise(*eo.datasets.practice_calls(), Settings(today=today, **PRACTICE))
-    assert practice.worth_it
+    assert practice.is_worthwhile
     text = str(practice)
     assert "Move 3 of 5 units: from " in text
     assert "This is a trade-off. What rises: the 90th percentile from " in text
@@ -153,7 +153,7 @@ def test_a_gain_that_costs_others_is_called_a_trade_off():
     assert f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year" in text
     assert f"{worse.index[0]} {worse['minutes'].iloc[0]:+.1f} min" in text
     assert not any("nan" in line for line in practice.sentences)
-    assert "recorded" in practice.recorded  # always beside, even if unknown
+    assert "recorded" in practice.recorded_measures  # always beside, even if unknown
     assert "Longer waits" in practice.html
     assert "<script" not in practice.html
 
@@ -171,9 +171,9 @@ def test_a_log_that_contradicts_the_stations_is_not_advised_on(what):
         calls, settings = replace(calls, details=drives), Settings(hold_out=9, cell_km=4.0)
     found = eo.planning.advise(calls, stations, settings)
     assert (found.model.fit is None) == (what == "stations")  # the log as a whole does not contradict them
-    assert found.best is found.proposed is None
+    assert found.best is found.proposal is None
     assert re.search("No plan is proposed, as the log contradicts(.|\n)*stations are missing", str(found))
-    refused("plan of the day", found.with_day, 1)
+    refused("plan of the day", found.with_day_plan, 1)
 
 
 def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
@@ -181,17 +181,17 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     uses.loc["moves", ["usable", "why"]] = False, "Stations are missing."
     report = replace(san_jose.report, uses=uses)
     monkeypatch.setattr(steps, "back_test_model", lambda *_: report)
-    monkeypatch.setattr(steps, "search", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr(steps, "find_best", lambda *_, **__: pytest.fail("it was searched"))
     blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
-    assert blocked.missing == ("Where units and stations should be: Stations are missing.",)
-    assert blocked.proposed is None
+    assert blocked.reasons_against == ("Where units and stations should be: Stations are missing.",)
+    assert blocked.proposal is None
     assert list(blocked.found) == ["today"]
     for part in ("No plan is proposed", "Stations are missing.", "The model may be used for: mean response"):
         assert part in str(blocked)
     assert "Move " not in str(blocked)
     uses.loc["moves", "usable"], uses.loc["fleet", "usable"] = True, False
     other = eo.planning.advise(*eo.datasets.san_jose_calls(), Settings(units=40))
-    assert [why.partition(":")[0] for why in other.missing] == ["Number of units"]
+    assert [why.partition(":")[0] for why in other.reasons_against] == ["Number of units"]
 
 
 def test_the_fleet_is_todays_or_reaches_the_recorded_mean(san_jose):
@@ -265,4 +265,4 @@ def test_gains_of_late_responses_are_told_in_percentage_points():
 def test_a_message_is_said_in_the_words_of_its_reader():
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."
-    assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
+    assert said.write_arguments(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."

@@ -6,7 +6,7 @@ import pytest
 from refusals import refused
 
 import emsopt as eo
-from emsopt.calls import HeldOut, aggregate_calls, held_out_weeks
+from emsopt.calls import HeldOutCalls, aggregate_calls, held_out_weeks
 from emsopt.evaluators import approximate_hypercube
 from emsopt.planning import Settings, hourly_plan, judge_plan
 from emsopt.planning.steps import plan_day
@@ -45,10 +45,10 @@ def test_weeks_are_those_of_a_log_cut_by_hand():
     rest = calls.between("2025-01-13", "2030-01-01")
     names = aggregate_calls(calls, stations, cell_km=5).atom_names
     demand = aggregate_calls(rest, stations, cell_km=5)
-    assert (demand.atom_names, week.others) == (names, pytest.approx(demand.rates_by_hour()))
+    assert (demand.atom_names, week.other_rates) == (names, pytest.approx(demand.rates_by_hour()))
     assert week.counts.sum() == len(calls) - len(rest)
     weekend = held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])[0]
-    assert weekend.others == pytest.approx(demand.rates_by_hour(weekdays=[5, 6]))
+    assert weekend.other_rates == pytest.approx(demand.rates_by_hour(weekdays=[5, 6]))
     assert weekend.counts.sum() == np.isin(calls.between("2025-01-06", "2025-01-13").weekdays, [5, 6]).sum()
     calls, stations = log_of(14)
     assert len(held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])) == 4
@@ -63,7 +63,7 @@ def weeks_of(strength, seed, most=6):
     true = TOWN.arrival_rates * np.exp(strength * tilt)
     counts = rng.poisson(14 * true, size=(most, 24, TOWN.n_atoms)).astype(float)
     total = counts.sum(axis=0) + 1e-3
-    weeks = [HeldOut((total - part) / 14 / (most - 1), part) for part in counts]
+    weeks = [HeldOutCalls((total - part) / 14 / (most - 1), part) for part in counts]
     return hourly_plan([TOWN.replace(arrival_rates=r / 14 / most) for r in total], 2, 1, "approximate"), weeks
 
 
@@ -72,7 +72,7 @@ def test_the_gain_is_what_the_calls_of_the_week_save():
     plan, weeks = weeks_of(1.0, 3, most=3)
     judged = judge_plan(plan, weeks)
     for k, week in enumerate(weeks):
-        other = hourly_plan([TOWN.replace(arrival_rates=rates) for rates in week.others], 2, 1, "approximate")
+        other = hourly_plan([TOWN.replace(arrival_rates=rates) for rates in week.other_rates], 2, 1, "approximate")
         saved = 0.0
         for hour in range(24):
             city = plan.objectives[hour].city
@@ -85,7 +85,7 @@ def test_the_gain_is_what_the_calls_of_the_week_save():
     gain = judged.held_out
     assert gain.mean == pytest.approx(np.average(gain.gains, weights=gain.calls))
     per_day = sum(objective.city.total_rate for objective in plan.objectives)
-    assert gain.per_move.mean == pytest.approx(gain.mean * per_day / gain.moves.mean())
+    assert gain.gain_per_move.mean == pytest.approx(gain.mean * per_day / gain.moves.mean())
     spread = np.std(gain.gains, ddof=1) * np.sqrt(1 / 3 + 1 / 2) * 2.919986  # Student's t, 2 degrees of freedom, 95 %
     assert (gain.high - gain.low) / 2 == pytest.approx(spread)
 
@@ -95,7 +95,7 @@ def test_where_hours_do_not_differ_the_advice_is_to_leave_them():
     for seed in range(2):
         plan = judge_plan(*weeks_of(0.0, seed))
         assert plan.value <= plan.fixed_value
-        assert not plan.held_out.worth_it
+        assert not plan.held_out.is_worthwhile
         if plan.moves.any() and plan.held_out.moves.any():
             assert plan.verdict.startswith("Leave the units where they are.")
 
@@ -105,9 +105,9 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     still = hourly_plan([o.city for o in plan.objectives], 2, 0, "approximate")
     judged = judge_plan(still, weeks)
     assert (judged.verdict, judged.held_out.gains.tolist()) == ("No unit moves all day.", [0, 0, 0])
-    assert np.isnan(judged.held_out.per_move).all()
+    assert np.isnan(judged.held_out.gain_per_move).all()
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, weeks[:1])
-    fewer = [HeldOut(week.others[:, 1:], week.counts[:, 1:]) for week in weeks]
+    fewer = [HeldOutCalls(week.other_rates[:, 1:], week.counts[:, 1:]) for week in weeks]
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, fewer)
     refused("`plan` must be", judge_plan, {}, weeks)
     hours = np.array([objective.city.arrival_rates for objective in plan.objectives])
@@ -118,8 +118,8 @@ def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
 def test_where_calls_wander_the_moves_are_worth_making():
     plan, weeks = weeks_of(1.5, 1)
     gain = (judged := judge_plan(plan, weeks)).held_out
-    assert gain.worth_it
-    assert f"if each costs less than {gain.per_move.mean:.2g} call-minutes" in judged.verdict
+    assert gain.is_worthwhile
+    assert f"if each costs less than {gain.gain_per_move.mean:.2g} call-minutes" in judged.verdict
     cities = [objective.city for objective in plan.objectives]
     mix = {"mean_response": 1, ("late", 4.0): 20}
     label = " of (1 x mean response (min) + 20 x fraction of responses of 4 min or more) per call ("

@@ -12,7 +12,7 @@ from emsopt.errors import InputError
 CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
 PLAN = eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1)
-WEEK = eo.calls.HeldOut(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
+WEEK = eo.calls.HeldOutCalls(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
 TWO = {"a": [0, 1], "b": [2, 3]}
 PRACTICE = eo.datasets.practice_calls()
 ACCEPTED = eo.planning.Settings(units=3, cell_km=3.0, empty_days="missing", accept_findings=True)

@@ -66,7 +66,7 @@ def to_box_objective(
             "`bounds` is missing: pass the lowest and highest value of each input, as `f` does not define them. "
             "To search over deployments, pass an emsopt.Objective instead."
         )
-    noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
+    noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.as_bool(noisy, "noisy")
     return BoxObjective(f, Box(bounds, constraints), sense, bool(noisy))
 
 
@@ -143,8 +143,8 @@ class BoxOptimizer(AskTell[FloatArray]):
         before = self.taken.get(tuple(point.tolist()))
         if before is not None and now is not None and not self.objective.noisy and not _values_agree(before, now):
             raise InputError(
-                f"two values at one point: {before:.6g} and {now:.6g} at {self.space.shown(point)}. If the values are "
-                "noisy, pass noisy=True."
+                f"two values at one point: {before:.6g} and {now:.6g} at {self.space.to_text(point)}. If the "
+                "values are noisy, pass noisy=True."
             )
         super().tell(x, value)
 
@@ -158,7 +158,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return self.objective.noisy or not (apart <= POINT_TOLERANCE).all(axis=1).any()
 
     def _to_user_form(self, x: FloatArray) -> Any:
-        return self.space.presented(x)
+        return self.space.to_user_form(x)
 
     def _sample(self) -> FloatArray:
         """Draw an allowed point uniformly or, if almost no point is allowed, by a random walk from a known one."""

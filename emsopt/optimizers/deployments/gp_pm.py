@@ -125,7 +125,7 @@ class GPpM(Optimizer):
                 f"least 1 and a factor below 1; got edge {edge}, grow {grow}, shrink {shrink}."
             )
         self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
-        self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")
+        self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.as_bool(literal, "literal")
         self.repeats, self._repairs = self.literal, frozenset[str]() if self.literal else REPAIRS
         self._told: list[IntArray] = []  # as units in each twin group, since twins are alike to the model
         self.optima: list[int] = []

@@ -189,7 +189,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
         raise InputError(f"at least {FEWEST_DURATIONS} durations are needed for an estimate; got {len(minutes)}.")
     if not minutes.any():  # one stamp is a copy of the other
         zero = Estimate(0.0, 0.0, len(minutes))
-        return Duration(zero, zero, () if group is None else (zero, zero))
+        return DurationFit(zero, zero, () if group is None else (zero, zero))
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
     if len(values) > MAX_DISTINCT_DURATIONS:
         step = max(float(np.median(minutes)) / 50, 1e-3)

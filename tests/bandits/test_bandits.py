@@ -174,14 +174,9 @@ def test_contexts_can_be_new_in_every_round(net):
     assert run.history["hour"].tolist() == [0, 1, 0, 1, 0, 1]
     assert (run.counts.reshape(2, net.n_edges).sum(axis=1) > 0).all()
     assert (run.history["regret"] >= -1e-9).all()
-    monaco = eo.datasets.load_roads("monaco")  # where too many hours are refused before memory is taken
-    refused(
-        "72072 arms.*42 GB.*use a smaller network",
-        bandits.navigation_prior,
-        monaco,
-        congestion=np.full(24, 0.9),
-        lazy=False,
-    )
+    hours = {"congestion": np.full(24, 0.9), "lazy": False}  # too many are refused before memory is taken
+    message, monaco = "72072 arms.*42 GB.*use a smaller network", eo.datasets.load_roads("monaco")
+    refused(message, bandits.navigation_prior, monaco, **hours)
 
 
 @pytest.mark.parametrize("policy", ["gp-ts-joint", "svgp-ts", "bi-ts"])

@@ -27,6 +27,7 @@ from emsopt.roads import grid_roads
 from emsopt.surrogates.graph_matern import matern
 
 NOISE, SIZE = 0.1, 2  # of the games with eight arms
+RULES = [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)]
 
 
 def correlated(n=8):
@@ -193,14 +194,14 @@ def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
     rounds = 10.0 ** np.arange(2, 7)
     facts = {"n_arms": 300, "size": 2, "noise_variance": 0.1, "eigenvalue": 2.0}
     gain = navigation_bounds.spectral_gain(prior, 2 * rounds)
-    for rule in (bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)):
+    for rule in RULES:
         exponents = np.diff(np.log10(navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)))
         assert (np.diff(exponents) < 0).all()
         assert exponents[0] < 0.65
         assert exponents[-1] == pytest.approx(last, abs=0.001)
 
 
-@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)])
+@pytest.mark.parametrize("rule", RULES)
 def test_regret_splits_into_lost_optimism_and_width(rule):
     """Lemma (9): the sides differ by U_t of the chosen set minus U_t of the best, 0 on average for joint draws."""
     game = played(rule)
@@ -263,7 +264,7 @@ def test_optimism_lost_by_bayes_ucb_is_sublinear_logarithmic_or_constant(omega, 
     assert growth == pytest.approx(max(1 - xi / omega, 0.0), abs=1e-9 if xi != omega else 0.15)
 
 
-@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)])
+@pytest.mark.parametrize("rule", RULES)
 def test_widths_sum_to_at_most_the_root(rule):
     """Lemma (34): in every game, not only on average; on average they reach a seventh of it."""
     upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
@@ -307,20 +308,13 @@ def test_variances_add_up_to_at_most_the_gain():
     assert [subset, variances.sum(), repeated] == pytest.approx([1.39, 4.50, 7.86], abs=0.005)
 
 
-@pytest.mark.parametrize(
-    ("rule", "shares"),
-    [
-        (bandits.UCB(), {1.0: 2.27, 4.0: 2.18}),
-        (bandits.BayesUCB(1.5, 2.0), {1.0: 2.36, 4.0: 2.27}),
-        (bandits.Thompson(joint=True), {1.0: 1.13, 4.0: 1.09}),
-    ],
-)
-@pytest.mark.parametrize("variance", [1.0, 4.0])
-def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shares, variance):
-    """Theorem 3.1 with K = 2 and correlated arms, all of 25,000 rounds played; with variance 4, the bound that says so.
+SHARES = {1.0: [2.27, 2.36, 1.13], 4.0: [2.18, 2.27, 1.09]}  # regret of guessing, relative to the bound
 
-    ``shares``: regret of guessing, relative to the bound.
-    """
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("variance", SHARES)
+def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, variance):
+    """Theorem 3.1 with K = 2 and correlated arms, all of 25,000 rounds played; with variance 4, the bound that says so."""
     rounds, K = 25_000, variance * correlated(6).covariance
     prior = bandits.Prior(np.zeros(6), K, NOISE)
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}
@@ -330,7 +324,7 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     truth = prior.draw(200_000, rng=0)
     guessing = rounds * (np.sort(truth, axis=0)[-SIZE:].sum(axis=0) - SIZE * truth.mean(axis=0)).mean()
     assert long_regret(rule, prior, rounds) < 0.005 * bound
-    assert guessing / bound == pytest.approx(shares[variance], abs=0.005)
+    assert guessing / bound == pytest.approx(SHARES[variance][RULES.index(rule)], abs=0.005)
 
 
 def test_footnote_2_gives_more_than_the_square_root(claim):

@@ -77,22 +77,11 @@ def random_problem(seed):
     every = [[k for k in range(d) if code >> k & 1] for code in range(1, 2**d)]
     count = rng.integers(2, min(5, len(every)) + 1)
     sets = [every[k] for k in rng.permutation(len(every))[:count]]
-    kinds = (
-        lambda: TruncatedNormal(rng.uniform(0.005, 0.05)),
-        Uniform,
-        lambda: Empirical(rng.random(rng.integers(1, 12))),
-    )
-    marginals = [kinds[rng.integers(3)]() for _ in range(d)]
-    noise = 10 ** rng.uniform(-2.5, -1)
-    problem = Priced(
-        Problem("bumps", f, [(0, 1)] * d, "max"),
-        sets,
-        rng.uniform(0.05, 1, len(sets)),
-        marginals,
-        noise_sd=noise,
-        worst=f(grid(d)).min() - 0.1,
-        price=PRICES[rng.integers(len(PRICES))],
-    )
+    normal, few = lambda: TruncatedNormal(rng.uniform(0.005, 0.05)), lambda: Empirical(rng.random(rng.integers(1, 12)))
+    marginals = [(normal, Uniform, few)[rng.integers(3)]() for _ in range(d)]
+    noise, costs = 10 ** rng.uniform(-2.5, -1), rng.uniform(0.05, 1, len(sets))
+    options = {"noise_sd": noise, "worst": f(grid(d)).min() - 0.1, "price": PRICES[rng.integers(len(PRICES))]}
+    problem = Priced(Problem("bumps", f, [(0, 1)] * d, "max"), sets, costs, marginals, **options)
     values = [problem.expected(i, grid(len(s)), 256).max() for i, s in enumerate(problem.control_sets)]
     if seed in BLIND:
         problem = replace(problem, worst=max(values) + 1)

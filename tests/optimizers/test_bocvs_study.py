@@ -142,9 +142,7 @@ def test_levy_is_in_the_study(control_study):
 
 def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(control_study, claim):
     """Where one set holds all others: the four problems of an objective are no four tests of such a method."""
-    runs = control_study[
-        control_study["method"].isin(["ucb-psq", "ts-psq"]) & (control_study["objective"] != "airfoil")
-    ]
+    runs = control_study.query("method in ['ucb-psq', 'ts-psq'] and objective != 'airfoil'")
     same = runs.groupby(["objective", "method", "seed", "cost"])["simple_regret"]
     assert (same.max() - same.min()).max() == 0
     assert set(runs.loc[runs["cost"] == 100, "plays"]) == {100}
@@ -153,11 +151,8 @@ def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(control_stu
 
 def test_plays_after_the_exploration(control_study, claim):
     """Figure 2: far more than the baselines where a cheap set is good, hardly more on the plant."""
-    plays, runs, rivals = (
-        later(control_study, "plays"),
-        each_later(control_study, "plays"),
-        ["ucb-psq", "ts-psq", "etc-50"],
-    )
+    plays, runs = later(control_study, "plays"), each_later(control_study, "plays")
+    rivals = ["ucb-psq", "ts-psq", "etc-50"]
     most = plays[rivals].max(axis=1)
     ratio = (plays["unknown-cost"] / most).groupby(level="objective").min()
     assert (ratio[["hartmann", "ackley", "levy"]] > [4, 1.5, 1.5]).all()
@@ -240,13 +235,8 @@ def test_cost_regret_by_method(control_study, claim):
 
 def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows(control_study):
     """It ends with 2 τ M, the theorem has m τ M with m = 7: up to 60 units of cost the plays lose 3.5 to 4.6 τ M."""
-    names = ["hartmann", "ackley"]
-    part = control_study[
-        control_study["objective"].isin(names)
-        & (control_study["method"] == "unknown-cost")
-        & (control_study["cost"] == 60)
-    ]
-    problems = {name: getattr(eo.problems, f"{name}_control")() for name in names}
+    problems = {"hartmann": eo.problems.hartmann_control(), "ackley": eo.problems.ackley_control()}
+    part = control_study.query("objective in @problems and method == 'unknown-cost' and cost == 60")
     M = part["objective"].map({name: p.set_values.max() - p.worst for name, p in problems.items()})
     lost = part["quality_regret"] / (part["plays"] / 7 * M)
     assert [round(lost.min(), 1), round(lost.max(), 1)] == [3.5, 4.6]

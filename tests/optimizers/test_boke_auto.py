@@ -7,14 +7,7 @@ from differences import slopes_of
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.boke_auto import (
-    condition_additive,
-    fit_quadratic,
-    interpolate_peak,
-    negative_density,
-    select_additive,
-    upper_bound,
-)
+from emsopt.optimizers.boxes.boke_auto import condition_additive, fit_quadratic, upper_bound
 from emsopt.optimizers.boxes.gp_ucb import refit
 from emsopt.optimizers.recommendation import clip_at_median, normal_scores, standardize_values
 from emsopt.surrogates.gaussian_process import condition
@@ -105,7 +98,7 @@ def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_
     X = np.random.default_rng(6).random((25, 3))
     y = np.array([bowl(x) for x in X])
     process = condition(SquaredExponential(0.2), X, y, noise_ratio=1e-6)
-    assert interpolate_peak(process, X, y, X[y.argmax()]) is None  # a quadratic is exact on a bowl
+    assert boke_auto.interpolate_peak(process, X, y, X[y.argmax()]) is None  # a quadratic is exact on a bowl
 
 
 def test_a_peak_is_no_worse_than_its_neighbours():
@@ -140,7 +133,7 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
 
 def test_slopes_are_those_of_differences(process):
     x = np.random.default_rng(2).random((20, 2))
-    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: negative_density(process, x)):
+    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: boke_auto.negative_density(process, x)):
         numeric = slopes_of(lambda x, function=function: function(x)[0], x)
         np.testing.assert_allclose(function(x)[1], numeric, rtol=1e-4, atol=1e-5)
 
@@ -241,10 +234,10 @@ def test_the_sum_is_used_where_it_predicts_better(shape):
     total = np.cos(9 * X + np.arange(5)).sum(axis=1)
     y = {"sum": total, "exponential of a sum": np.exp(2 * total), "product": np.cos(2 * X.sum(axis=1))}[shape]
     process = refit(X, standardize_values(clip_at_median(X, y)), noisy=False, spread=0.7, last=None)
-    chosen = select_additive(X, y, process)
+    chosen = boke_auto.select_additive(X, y, process)
     assert (chosen is None) == (shape == "product")
     assert chosen is None or chosen[0] == (shape != "sum")
-    assert select_additive(X[:, :1], y, process) is None  # of one input there is no sum
+    assert boke_auto.select_additive(X[:, :1], y, process) is None  # of one input there is no sum
 
 
 def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):

@@ -164,12 +164,6 @@ def test_an_optimizer_of_another_function_is_refused(deployments):
 # -- ask and tell
 
 
-def test_without_a_function_there_is_nothing_to_evaluate():
-    optimizer = BOKEAuto(bounds=BOX, sense="min", rng=0)
-    refused("has no function: evaluate the points it asks for yourself", optimizer.objective, optimizer.ask())
-    refused("`bounds` is missing", BOKEAuto, sense="min")
-
-
 @pytest.mark.parametrize("noisy", [False, True])
 def test_named_inputs_are_asked_for_and_told_by_name(noisy):
     optimizer = BOKEAuto(bounds=INPUTS, sense="min", noisy=noisy, rng=0)
@@ -190,8 +184,10 @@ def test_named_inputs_are_asked_for_and_told_by_name(noisy):
     assert len(optimizer.pending_points) == 0
 
 
-def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():
+def test_points_wait_in_the_queue_and_what_has_no_function_or_value_yet_says_so():
+    refused("`bounds` is missing", RandomPoints, sense="min")
     optimizer = RandomPoints(bounds=BOX, sense="min", noisy=True, rng=0)
+    refused("has no function: evaluate the points it asks for yourself", optimizer.objective, [0.5, 0.5])
     optimizer.enqueue([0.25, 0.5])
     optimizer.enqueue([[0.5, 0.5], (0.75, 0.5)])
     assert optimizer.ask(3).tolist() == [[0.25, 0.5], [0.5, 0.5], [0.75, 0.5]]

@@ -136,26 +136,19 @@ def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path)
 FOUR = {"k": Integer(0, 3)}
 
 
-def float_of(k):
-    return float(k)
-
-
-def fails(k):
-    raise ValueError("never")
-
-
 def test_the_optimum_is_claimed_only_if_every_value_is_known():
-    for function, unknown in ((lambda k: np.nan if k == 2 else float(k), 1), (lambda k: np.nan, 4), (fails, 4)):
-        run = eo.minimize(function, bounds=FOUR, budget=10, rng=0, catch=ValueError)
+    number, lost, failing = lambda k: float(k), lambda k: np.nan if k == 2 else k, lambda k: k / 0
+    for function, unknown in ((lost, 1), (lambda k: np.nan, 4), (failing, 4)):
+        run = eo.minimize(function, bounds=FOUR, budget=10, rng=0, catch=ZeroDivisionError)
         assert (run.nfev, run.success) == (4, unknown < 4)
         ends = f"{unknown} without a value; {unknown} of 4 evaluations gave no"
         assert run.message.startswith(f"every allowed point asked for; {ends}")
-    asked, told = (RandomPoints(float_of, bounds=FOUR, sense="min", rng=0) for _ in range(2))
+    asked, told = (RandomPoints(number, bounds=FOUR, sense="min", rng=0) for _ in range(2))
     asked.enqueue({"k": 0})
     assert asked.ask() == {"k": 0}  # and its value is never told
     told.tell({"k": 0}, 0.0)  # better than what the run finds
     for optimizer, ends in ((asked, "; 1 without a value"), (told, "")):
-        run = eo.minimize(float_of, optimizer, budget=10, rng=0)
+        run = eo.minimize(number, optimizer, budget=10, rng=0)
         assert (run.fun, run.message) == (1.0, f"every allowed point asked for{ends}")
 
 

@@ -34,14 +34,11 @@ def test_a_run_resumes_with_other_workers(tmp_path):
             cut(options["checkpoint"], 6)
             assert same(eo.minimize(bowl, **options, workers=workers), full)
         assert same(eo.minimize(bowl, **options, batch=4), full)
-
-
-def test_a_run_with_one_worker_resumes_with_one_candidate_at_a_time(tmp_path):
-    options = {"method": "random", "bounds": BOX, "rng": 0}
-    eo.minimize(bowl, **options, budget=5, checkpoint=tmp_path / "run.jsonl")
+    options |= {"budget": 5, "checkpoint": tmp_path / "one by one.jsonl"}
+    eo.minimize(bowl, **options)
     with pytest.warns(ResumeWarning, match="one candidate at a time, so `workers` has no effect.* as `initial`"):
-        run = eo.minimize(bowl, **options, budget=9, workers=3, checkpoint=tmp_path / "run.jsonl")
-    assert same(run, eo.minimize(bowl, **options, budget=9))
+        run = eo.minimize(bowl, **options | {"budget": 9}, workers=3)
+    assert same(run, eo.minimize(bowl, "random", bounds=BOX, budget=9, rng=0))
 
 
 @pytest.mark.parametrize("method", FEW)

@@ -178,17 +178,14 @@ def test_irrelevant_variables_do_not_matter(claim):
     u = np.random.default_rng(1).random((5, 12))
     other = u.copy()
     other[:, 6:] = np.random.default_rng(2).random((5, 6))
-    for make, base in (
-        (ready.hartmann_control, eo.problems.hartmann6()),
-        (ready.ackley_control, eo.problems.ackley6()),
-        (ready.levy_control, eo.problems.levy6()),
-    ):
-        f = make().objective
+    for name in ("hartmann", "ackley", "levy"):
+        problem, base = getattr(ready, f"{name}_control")(), getattr(eo.problems, f"{name}6")()
+        f = problem.objective
         low, high = base.bounds.T
         np.testing.assert_allclose(f(u), -base(low + (high - low) * u[:, :6]), rtol=1e-12)
         np.testing.assert_array_equal(f(u), f(other))
         assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-7)
-        assert f(u).min() > make().worst
+        assert f(u).min() > problem.worst
     claim("bocvs", "Experiments, unrelated variables", u[:, 6:].shape[1])
 
 

@@ -15,15 +15,8 @@ def town():
     rng = np.random.default_rng(1)
     atoms, sites = rng.uniform(0, 8, (30, 2)), rng.uniform(2, 6, (6, 2))
     km = np.hypot(*(sites[:, None] - atoms).transpose(2, 0, 1))
-    return eo.City(
-        rng.uniform(0.01, 0.1, 30),
-        1.5 + 1.5 * km,
-        turnout_times=1.0,
-        service_times=40.0,
-        atom_locations=atoms,
-        site_locations=sites,
-        geographic=False,
-    )
+    options = {"turnout_times": 1.0, "service_times": 40.0, "atom_locations": atoms, "site_locations": sites}
+    return eo.City(rng.uniform(0.01, 0.1, 30), 1.5 + 1.5 * km, **options, geographic=False)
 
 
 def test_at_the_listed_sites_it_is_the_objective_over_the_list(town):

@@ -46,18 +46,6 @@ def test_a_plain_kernel_models_deployments(claim):
 KERNELS = [DeploymentKernel(np.linspace(0.5, 2, 10), 0.8), DeploymentKernel(0.5) + RBF(2.0), RBF(1.5)]
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=["(13)", "composed", "foreign"])
-def test_posterior_and_likelihood_equal_scikit_learns(data, kernel):
-    X, y, prior, elsewhere, prior_elsewhere = data
-    process = condition(kernel, X, y, prior, noise_ratio=1e-3, amplitude=0.7)
-    peer = GaussianProcessRegressor(ConstantKernel(0.7) * kernel, alpha=0.7e-3, optimizer=None).fit(X, y - prior)
-    mean, deviation = peer.predict(elsewhere, return_std=True)
-    got_mean, got_variance = process.predict(elsewhere, prior_elsewhere)
-    np.testing.assert_allclose(got_mean, prior_elsewhere + mean, atol=1e-8)
-    np.testing.assert_allclose(got_variance, deviation**2, atol=1e-8)
-    assert process.log_likelihood == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-8)
-
-
 def test_posterior_equals_the_papers_formulas(data, claim):
     """(14) and (15) with a plain inverse."""
     X, y, prior, elsewhere, prior_elsewhere = data
@@ -121,7 +109,7 @@ BOXES = [SquaredExponential(0.7), Matern52(np.linspace(0.3, 1.2, 10)), Additive(
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, *BOXES])
-@pytest.mark.parametrize("amplitude", [None, 1.0])
+@pytest.mark.parametrize("amplitude", [None, 0.7])
 def test_likelihood_gradient_matches_finite_differences(data, kernel, amplitude):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))

@@ -184,11 +184,7 @@ def test_far_from_all_data_everything_is_finite():
 
 
 def test_normalised_density_equals_scikit_learns():
-    for kernel, other, d in (
-        ("gaussian", "gaussian", 4),
-        ("epanechnikov", "epanechnikov", 1),
-        ("uniform", "tophat", 4),
-    ):
+    for kernel, other, d in zip(BY_THE_BOOK, ("gaussian", "epanechnikov", "tophat"), (4, 1, 4), strict=True):
         (X, y), h = data(d=d), np.full(d, 0.8)
         ours = condition(X, y, h, kernel=kernel).predict(X + 0.05)[1] - log_normalizer(kernel, h) - np.log(len(y))
         theirs = KernelDensity(kernel=other, bandwidth=0.8).fit(X).score_samples(X + 0.05)

@@ -39,6 +39,18 @@ def rounds_of(prior, count, rng, length=9):
         yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
 
 
+def check_moments(samples, mean, covariance):
+    """Compare moments of samples, a row each, with their errors for Gaussians; return those of the covariance.
+
+    The standard error of a sample covariance is √((c_ii c_jj + c_ij²) / n).
+    """
+    n, spread = len(samples), np.sqrt(np.diag(covariance))
+    assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
+    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
+    assert np.abs(errors).max() < 5.5
+    return errors
+
+
 def told(gp, rounds):
     """Tell a process some rounds; return the arms, the values, and posterior mean and covariance by one dense solve."""
     seen, prior = list(rounds), gp.prior
@@ -74,13 +86,7 @@ def test_joint_samples_have_the_posterior_moments(prior, drawn_before, monkeypat
     *_, mean, covariance = told(gp, rounds_of(prior, 9, rng))
     assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
     samples = np.array([gp.sample(every, rng) for _ in range(n - 1)])
-    spread = np.sqrt(np.diag(covariance))
-    errors = (samples.mean(axis=0) - mean) / (spread / np.sqrt(n))
-    assert np.abs(errors).max() < 4.5
-    # the standard error of a sample covariance of Gaussians is √((c_ii c_jj + c_ij²) / n)
-    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
-    assert np.abs(errors).max() < 5.5
-    assert errors.std() == pytest.approx(1.0, abs=0.25)
+    assert check_moments(samples, mean, covariance).std() == pytest.approx(1.0, abs=0.25)
 
 
 def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior):
@@ -244,17 +250,6 @@ def test_rows_and_variances_are_the_dense_ones(net, options):
     assert lazy.noise_variance == dense.noise_variance
 
 
-def test_draws_have_the_moments_of_the_prior(net, pair):
-    lazy, dense = pair
-    some, n = np.arange(0, net.n_edges, 9), 150
-    draws, K = lazy.draw(n, rng=0)[some] - dense.mean[some, None], dense.covariance[np.ix_(some, some)]
-    deviation = np.sqrt(np.diag(K))
-    assert np.abs(draws.mean(axis=1) / deviation).max() < 4.5 / np.sqrt(n)
-    errors = (draws @ draws.T / n - K) / np.sqrt((np.outer(deviation, deviation) ** 2 + K**2) / n)
-    assert np.abs(errors).max() < 5
-    assert errors.std() < 1.3
-
-
 @pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
 @pytest.mark.parametrize("kind", [bandits.ExactGP, bandits.SparseGP, bandits.DistrictGP])
 def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(net, kind, congestion):
@@ -269,18 +264,18 @@ def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(
             assert np.abs(got - wanted).max() < (1e-5 if kind is bandits.SparseGP else 1e-8)
 
 
-def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
-    """Matheron's rule on draws of the lazy prior: the posterior's moments."""
+def test_draws_have_the_moments_of_the_prior_and_conditioned_ones_those_of_the_posterior(pair):
+    """Draws of the lazy prior, and joint samples of the exact process, made of them by Matheron's rule."""
     lazy, dense = pair
     gp, exact = bandits.ExactGP(lazy), bandits.ExactGP(dense)
     for arms, values in rounds_of(dense, 4, np.random.default_rng(0)):
         gp.update(arms, values)
         exact.update(arms, values)
-    some, n, rng = np.arange(0, lazy.n_arms, 7), 150, np.random.default_rng(1)
-    samples = np.array([gp.sample(some, rng) for _ in range(n)])
-    mean, variance = exact.predict(some)
-    assert np.abs((samples.mean(axis=0) - mean) / np.sqrt(variance / n)).max() < 4.5
-    assert samples.var(axis=0) == pytest.approx(variance, rel=5 * np.sqrt(2 / n))
+    some, rng = np.arange(0, lazy.n_arms, 7), np.random.default_rng(1)
+    samples = np.array([gp.sample(some, rng) for _ in range(150)])
+    check_moments(samples, exact.predict(some)[0], exact.covariance(some))
+    drawn = lazy.draw(150, rng=0)[some].T
+    assert check_moments(drawn, dense.mean[some], dense.covariance[np.ix_(some, some)]).std() < 1.3
 
 
 def test_large_networks_are_not_given_a_dense_covariance():
@@ -312,12 +307,8 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
     mean, variance = gp.predict()
     assert np.abs(mean - wanted).max() < 1e-8
     assert np.abs(variance - np.diag(covariance)).max() < 1e-8 * largest
-    n, rng, every = 4000, np.random.default_rng(3), np.arange(lazy.n_arms)
-    samples = np.array([gp.sample(every, rng) for _ in range(n)])
-    spread = np.sqrt(np.diag(covariance))
-    assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
-    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
-    assert np.abs(errors).max() < 5.5
+    rng, every = np.random.default_rng(3), np.arange(lazy.n_arms)
+    check_moments(np.array([gp.sample(every, rng) for _ in range(4000)]), mean, covariance)
 
 
 def test_districts_lie_together():

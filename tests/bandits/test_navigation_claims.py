@@ -40,34 +40,43 @@ def lost_above(root, deviation=1.0):
     return deviation * (norm.pdf(root) - root * ndtr(-root))
 
 
+def games(rule, prior, runs, rounds):
+    """Play games with truths drawn from the prior; yield √β_t, truths, posterior means and covariances, chosen arms."""
+    rng, n, run = np.random.default_rng(0), prior.n_arms, np.arange(runs)
+    truth, S, mean = prior.draw(runs, rng=rng).T, np.tile(prior.covariance, (runs, 1, 1)), np.zeros((runs, n))
+    sampled = isinstance(rule, bandits.Thompson)
+    for root in np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n)):
+        noise = rng.standard_normal((runs, n))
+        if sampled:
+            score = mean + np.einsum("rij,rj->ri", np.linalg.cholesky(S), noise)
+        else:  # ties, as in the first round, are broken at random
+            score = mean + root * np.sqrt(S[:, range(n), range(n)]) + 1e-9 * noise
+        arms = np.argsort(score, axis=1)[:, -SIZE:]
+        yield root, truth, mean, S, arms
+        for arm, error in zip(arms.T, math.sqrt(NOISE) * rng.standard_normal((runs, SIZE)).T, strict=True):
+            across = S[run, arm]
+            gain = across / (across[run, arm] + NOISE)[:, None]
+            mean += gain * (truth[run, arm] + error - mean[run, arm])[:, None]
+            S -= gain[:, :, None] * across[:, None]
+
+
 @cache
 def played(rule, *, runs=1500, rounds=40):
-    """Play many games with truths drawn from the prior; return arrays of shape (rounds, runs).
+    """Play many games with eight arms; return arrays of shape (rounds, runs).
 
     ``best``, ``chosen``: value of the best set and of the chosen one; ``best_index``, ``index``: their upper confidence
     bounds; ``width``: √β_t times the sum of the standard deviations of the chosen arms; ``variance``: sum of their
     variances; ``lost``: Σ_a E[(f(a) - U_t(a))₊]; ``gain``: information about the arms.
     """
-    prior, rng, row = correlated(), np.random.default_rng(0), np.arange(runs)[:, None]
-    n, K, noise_sd = prior.n_arms, prior.covariance, math.sqrt(NOISE)
-    truth, sampled = prior.draw(runs, rng=rng).T, isinstance(rule, bandits.Thompson)
-    roots = np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n))
-    inverse, counts, sums = np.linalg.inv(K), np.zeros((runs, n)), np.zeros((runs, n))
+    prior, row = correlated(), np.arange(runs)[:, None]
+    n, K, counts = prior.n_arms, prior.covariance, np.zeros((runs, prior.n_arms))
     names = ["best", "chosen", "best_index", "index", "width", "variance", "lost", "gain"]
     out = {name: np.empty((rounds, runs)) for name in names}
-    top = np.argsort(truth, axis=1)[:, -SIZE:]
-    for t, root in enumerate(roots):
-        S = np.linalg.inv(inverse + (counts / NOISE)[:, :, None] * np.eye(n))
-        mean, deviation = np.einsum("rij,rj->ri", S, sums / NOISE), np.sqrt(S[:, range(n), range(n)])
+    for t, (root, truth, mean, S, arms) in enumerate(games(rule, prior, runs, rounds)):
+        top, deviation = np.argsort(truth, axis=1)[:, -SIZE:], np.sqrt(S[:, range(n), range(n)])
         upper = mean + root * deviation
-        noise = rng.standard_normal((runs, n))
-        score = upper + 1e-9 * noise  # ties, as in the first round, are broken at random
-        if sampled:
-            score = mean + np.einsum("rij,rj->ri", np.linalg.cholesky(S), noise)
-        arms = np.argsort(score, axis=1)[:, -SIZE:]
         out["best"][t], out["chosen"][t] = truth[row, top].sum(1), truth[row, arms].sum(1)
         counts[row, arms] += 1
-        sums[row, arms] += truth[row, arms] + noise_sd * rng.standard_normal((runs, SIZE))
         out["best_index"][t], out["index"][t] = upper[row, top].sum(1), upper[row, arms].sum(1)
         out["width"][t] = root * deviation[row, arms].sum(1)
         out["variance"][t] = (deviation[row, arms] ** 2).sum(1)
@@ -77,27 +86,10 @@ def played(rule, *, runs=1500, rounds=40):
 
 
 def long_regret(rule, prior, rounds, runs=6):
-    """Return the mean regret of some games, played as `played` plays them, but with one update of S per observation."""
-    rng, n, row = np.random.default_rng(0), prior.n_arms, np.arange(runs)
-    truth, S = prior.draw(runs, rng=rng).T, np.tile(prior.covariance, (runs, 1, 1))
-    sampled = isinstance(rule, bandits.Thompson)
-    root = np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n))
-    mean, taken = np.zeros((runs, n)), 0.0
-    for t in range(rounds):
-        if t % 1000 == 0:
-            draws = rng.standard_normal((1000, runs, n))
-            noise = math.sqrt(prior.noise_variance) * rng.standard_normal((1000, SIZE, runs))
-        if sampled:
-            score = mean + (np.linalg.cholesky(S) @ draws[t % 1000, :, :, None])[:, :, 0]
-        else:
-            score = mean + root[t] * np.sqrt(S[:, range(n), range(n)]) + 1e-9 * draws[t % 1000]
-        for arm, error in zip(score.argsort(axis=1)[:, -SIZE:].T, noise[t % 1000], strict=True):
-            value, across = truth[row, arm], S[row, arm]
-            gain = across / (across[row, arm] + prior.noise_variance)[:, None]
-            mean += gain * (value + error - mean[row, arm])[:, None]
-            S -= gain[:, :, None] * across[:, None]
-            taken += value.sum()
-    return (rounds * np.sort(truth, axis=1)[:, -SIZE:].sum() - taken) / runs
+    """Return the mean regret of some games."""
+    taken = sum(truth[np.arange(runs), arms.T].sum() for _, truth, _, _, arms in games(rule, prior, runs, rounds))
+    best = np.sort(prior.draw(runs, rng=0), axis=0)[-SIZE:].sum()
+    return (rounds * best - taken) / runs
 
 
 @cache

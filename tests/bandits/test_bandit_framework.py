@@ -49,10 +49,8 @@ def test_costs_are_shifted_down_and_rewards_up():
     arms, deviation, noise = np.arange(prior.n_arms), np.sqrt(prior.variance), np.sqrt(prior.noise_variance)
     eta = math.sqrt(2 * math.pi) / (2 * prior.n_arms * 4)  # of Theorem 3.1, in place of 1/t
     assert bandits.BayesUCB().beta(4, prior.n_arms) == pytest.approx(NormalDist().inv_cdf(eta) ** 2, abs=1e-10)
-
-    def indices(rule, sense="min", **options):
-        return bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense, **options).indices(4, arms)
-
+    own = bandits.IndependentArms(prior)
+    indices = lambda rule, sense="min", **given: bandits.Agent(own, rule, sense=sense, **given).indices(4, arms)
     for rule, factor in ((bandits.UCB(0.5), 0.5), (bandits.BayesUCB(), 1.0)):
         width = np.sqrt(factor * type(rule)().beta(4, prior.n_arms)) * deviation
         assert indices(rule) == pytest.approx(prior.mean - width, rel=1e-12)

@@ -16,15 +16,14 @@ from papers import navigation_bounds
 from refusals import refused
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, dijkstra
-from scipy.spatial.distance import cdist
 from scipy.special import erfinv, ndtr
 from scipy.stats import norm
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import emsopt as eo
 from emsopt import bandits
 from emsopt.bandits.policies import rectified_mean
 from emsopt.roads import grid_roads
-from emsopt.surrogates.graph_matern import matern
 
 NOISE, SIZE = 0.1, 2  # of the games with eight arms
 RULES = [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)]
@@ -118,10 +117,6 @@ def on_a_grid(kernel, dimensions, points):
     return bandits.Prior(np.zeros(len(X)), kernel(X), noise_variance=0.1)
 
 
-def squared_exponential(X, lengthscale=0.3):
-    return np.exp(-0.5 * cdist(X, X, "sqeuclidean") / lengthscale**2)
-
-
 def test_gain_is_over_observations_and_not_over_subsets():
     """Equation (4): one arm observed T times gains ½ log(1 + T/ς²); as a subset of arms, ½ log(1 + 1/ς²)."""
     one = bandits.Prior([0.0], [[1.0]], noise_variance=1.0)
@@ -134,7 +129,7 @@ def test_gain_is_over_observations_and_not_over_subsets():
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 300), (2, 25)])
 def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimensions, points):
     """Relative to (log T)^(d+1), both bounds fall between T = 100 and 10,000; relative to (log T)^(d/2) they grow."""
-    prior = on_a_grid(squared_exponential, dimensions, points)
+    prior = on_a_grid(RBF(0.3), dimensions, points)
     rounds = np.array([100, 1000, 10_000])
     greedy = navigation_bounds.greedy_gain(prior, 1000)[0][[99, 999]]
     for gain, T in ((navigation_bounds.spectral_gain(prior, rounds), rounds), (greedy, rounds[:2])):
@@ -145,7 +140,7 @@ def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimen
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 1000), (2, 35), (3, 11)])
 def test_gain_grows_like_the_stated_power_for_matern(dimensions, points):
     """The gain stays within the stated order from T = 1,000 to 100,000, and exceeds every power of log T eventually."""
-    prior = on_a_grid(lambda X: matern(X / 0.3, X / 0.3), dimensions, points)
+    prior = on_a_grid(Matern(0.3, nu=2.5), dimensions, points)
     power = dimensions / (5 + dimensions)
     rounds = np.array([1e3, 1e4, 1e5])
     gain = navigation_bounds.spectral_gain(prior, rounds)
@@ -177,9 +172,7 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
     assert all(value <= K * (1 + 1e-9) for value, K in zip(between, sizes, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("kernel", "last"), [(lambda X: matern(2 * X, 2 * X), 0.6065), (lambda X: squared_exponential(X, 0.5), 0.5755)]
-)
+@pytest.mark.parametrize(("kernel", "last"), [(Matern(0.5, nu=2.5), 0.6065), (RBF(0.5), 0.5755)])
 def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
     """The exponent of T falls towards ½ between 100 and 1,000,000 rounds, for all three rules."""
     prior = on_a_grid(kernel, 1, 300)
@@ -377,10 +370,7 @@ def test_drawn_networks_have_negative_cycles():
     net, prior = monaco()
     start, end = net.connections.T.astype(np.int32)  # required by scipy before 1.15
     first = net.edges(eo.datasets.ROUTES["monaco"]["A"][:1])
-
-    def graph(costs):
-        return csr_array((costs[end], (start, end)), shape=(net.n_edges, net.n_edges))
-
+    graph = lambda costs: csr_array((costs[end], (start, end)), shape=(net.n_edges, net.n_edges))
     for truth in prior.draw(20, rng=0).T:
         with pytest.raises(NegativeCycleError):
             bellman_ford(graph(truth), indices=first)

@@ -219,10 +219,7 @@ def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     refused("to another run: its seed is 4", bocvs, **options, rng=5)
     refused("its method is 'unknown-cost'", bocvs, **options, method="ucb-psq")
     refused(r"its (worst|numbers) is", bocvs, **options | {"problem": random_problem(7)})
-
-    def change(play):
-        path.write_text("\n".join([head, json.dumps(json.loads(first) | play), *others]) + "\n")
-
+    change = lambda play: path.write_text("\n".join([head, json.dumps(json.loads(first) | play), *others]) + "\n")
     change({"x": [0.123]})
     with pytest.warns(ResumeWarning, match="play 1 in the checkpoint .* continues with the stored steps"):
         assert bocvs(**options).history["x"][0] == (0.123,)

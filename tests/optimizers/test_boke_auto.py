@@ -83,9 +83,7 @@ def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
 
 def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_better():
     """On waves that a process knows well from 25 values, but no quadratic: it would lose 0.009, the process 0.00001."""
-
-    def waves(x):
-        return float(np.sin(6 * x[..., 0]) + np.cos(5 * x[..., 1] - 2))  # 2 at the top
+    waves = lambda x: float(np.sin(6 * x[..., 0]) + np.cos(5 * x[..., 1] - 2))  # 2 at the top
 
     def loss(noisy):
         optimizer = BOKEAuto(waves, bounds=[(0, 1)] * 2, sense="max", noisy=noisy, initial=0, rng=0)

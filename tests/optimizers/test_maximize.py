@@ -212,12 +212,6 @@ def test_threads_take_turns(kind, deployments):
     assert all(np.array_equal(twin.ask(), x) for twin in twins)
 
 
-@pytest.fixture
-def few_tries(monkeypatch):
-    """Let a box give up after 300 random points; one in 10! is in the simplex of ten inputs."""
-    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
-
-
 def simplex(x):
     return bool(x.sum() <= 1)
 
@@ -243,10 +237,10 @@ def test_a_walk_goes_through_whole_numbers_and_choices():
     np.testing.assert_allclose(shares, np.arange(1, 10) / 45, atol=0.06)  # the range of x is proportional to n
 
 
-@pytest.mark.usefixtures("few_tries")
 @pytest.mark.parametrize(("method", "known"), [("boke-auto", "x0"), ("random", "initial")])
-def test_one_feasible_point_is_enough(method, known):
-    """The nearest point of the simplex to the target is, by symmetry, at 0.1 each."""
+def test_one_feasible_point_is_enough(method, known, monkeypatch):
+    """The nearest point of the simplex to the target is, by symmetry, at 0.1 each. One random point in 10! is in it."""
+    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
     f, start = lambda x: float(((x - 0.2) ** 2).sum()), [0.0] * 10
     given = {"x0": start} if known == "x0" else {"initial": [(start, f(np.array(start)))]}
     run = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
@@ -256,8 +250,8 @@ def test_one_feasible_point_is_enough(method, known):
     assert run.fun < 0.3  # 0.4 at the start, 0.1 at best
 
 
-@pytest.mark.usefixtures("few_tries")
-def test_without_a_feasible_point_the_remedy_is_named():
+def test_without_a_feasible_point_the_remedy_is_named(monkeypatch):
+    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
     optimizer = BOKEAuto(bounds=[(0, 1)] * 10, sense="min", constraints=simplex, rng=0)
     refused(r"no feasible point was found: .* pass a feasible point as `x0` \(with ask", optimizer.ask)
     optimizer.enqueue([0.1] * 10)

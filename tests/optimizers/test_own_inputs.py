@@ -21,13 +21,10 @@ def training(rate, layers, units, solver, shuffle, decay):
     return loss + {"adam": 0.5, "lbfgs": 0.0, "sgd": 1.0}[solver] + (not shuffle) * 0.3
 
 
-def few_or_small(layers, units, **others):
-    return layers * units <= 600
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_named_inputs_of_all_kinds(method, tmp_path):
     file = tmp_path / "run.jsonl"
+    few_or_small = lambda layers, units, **others: layers * units <= 600
     options = {"bounds": INPUTS, "constraints": few_or_small, "budget": 24, "rng": 0, "checkpoint": file}
     run = eo.minimize(training, method, **options)
     assert (run.history["layers"] * run.history["units"] <= 600).all()

@@ -117,9 +117,7 @@ def test_a_lucky_value_does_not_reach_the_target_of_a_noisy_run():
 
 
 def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path):
-    def renamed(x):
-        return bowl(x)
-
+    renamed = lambda x: bowl(x)
     options = {"bounds": BOX, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     eo.minimize(bowl, **options, budget=5)
     with pytest.warns(ResumeWarning, match="written with the function 'bowl', now it is 'test_a_function_with"):

@@ -15,11 +15,6 @@ from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
 
-def noisy_valley():
-    valley = lambda x: ((x - 0.3) ** 2).sum(axis=1)
-    return eo.problems.Problem("valley", valley, [(0, 1)] * 2, "min", 0, None, 0.1, 0)
-
-
 def kernels(d):
     return [SquaredExponential(np.full(d, width)) for width in (0.5, 0.2, 1.0)]
 
@@ -119,7 +114,8 @@ def test_a_simulated_deployment_is_recommended_by_its_estimate():
 
 def test_a_run_chooses_among_its_own_evaluations():
     """The optimizer was told an excellent point before the run; the run still returns one it evaluated."""
-    f = noisy_valley()
+    valley = lambda x: ((x - 0.3) ** 2).sum(axis=1)
+    f = eo.problems.Problem("valley", valley, [(0, 1)] * 2, "min", 0, None, 0.1, 0)
     optimizer = RandomPoints(f, rng=0)
     for _ in range(5):
         optimizer.tell([0.3, 0.3], -1.0)

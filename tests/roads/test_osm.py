@@ -25,10 +25,7 @@ WAYS = {
 
 def write_map(path, ways=WAYS, relations=(), node_tags=()):
     """Write an OpenStreetMap file; relations are (tags, [(type, ref, role), ...])."""
-
-    def tags(values):
-        return "".join(f'<tag k="{key}" v="{value}"/>' for key, value in dict(values).items())
-
+    tags = lambda values: "".join(f'<tag k="{key}" v="{value}"/>' for key, value in values.items())
     lines = ['<osm version="0.6">']
     for node, (x, y) in NODES.items():
         own = tags(dict(node_tags).get(node, {}))
@@ -147,10 +144,7 @@ def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
 
 def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
     """Ground rises by 10 m per thousandth of a degree, with a summit at node 6 that the tunnel passes under."""
-
-    def ground(places):
-        return 1e4 * places[:, 1] + 500.0 * (np.abs(places[:, 1] - 0.002) < 1e-9)
-
+    ground = lambda places: 1e4 * places[:, 1] + 500.0 * (np.abs(places[:, 1] - 0.002) < 1e-9)
     net = all_roads(osm(), heights=ground)
     incline = dict(zip(net.ids, net.inclines, strict=True))
     slope = np.arcsin(10 / net.lengths[net.ids.index("10#0")])

@@ -128,16 +128,12 @@ def test_bad_input_is_refused():
     refused("no `polylines`", RoadNetwork([1.0], [1.0], []).travel_times, [(0, 0)], [(1, 1)])
 
 
-def frames():
-    demand = pd.DataFrame({"name": ["a", "b"], "x": [0.5, 3.0], "y": [0.0, -1.0], "arrival_rate": 1.0})
-    return demand, pd.DataFrame({"name": ["s"], "x": 0.0, "y": 0.0, "turnout_min": 1.0, "service_min": 30.0})
-
-
 def test_cities_take_their_times_from_roads():
     net = grid_roads(4, 4)  # in metres, whereas places are in km
     net = replace(net, lengths=10 * net.lengths, polylines=[10 * line for line in net.polylines])
     places = [(0, 0)], [(500, 0), (3000, -1000)]
-    demand, sites = frames()
+    demand = pd.DataFrame({"name": ["a", "b"], "x": [0.5, 3.0], "y": [0.0, -1.0], "arrival_rate": 1.0})
+    sites = pd.DataFrame({"name": ["s"], "x": 0.0, "y": 0.0, "turnout_min": 1.0, "service_min": 30.0})
     city = City.from_frames(demand, sites, roads=net)
     np.testing.assert_array_equal(city.travel_times, net.travel_times(*places))
     by_class = {"residential": 5.0, "arterial": 8.0}

@@ -100,14 +100,15 @@ def test_two_processes_and_one_file(writer, file):
     assert maximised(file).history["x"].tolist() == maximised(None).history["x"].tolist()
 
 
-def test_foreign_files_and_other_formats_are_refused_and_left_alone(run, file, tmp_path):
+def test_foreign_and_damaged_files_and_other_formats_are_refused_and_left_alone(run, file, tmp_path):
     refused("must be a file", run, tmp_path)
-    run(file, 3)
-    first, *rest = file.read_bytes().splitlines()
-    other = b"\n".join([changed(first, **{next(iter(json.loads(first))): 99}), *rest, b""])
-    foreign = "name another file"
-    for content, words in {b'{"a": 1}\n': foreign, other: "99"}.items():
-        file.write_bytes(content)
+    run(file)
+    first, second, _, *rest = file.read_bytes().splitlines()
+    version = changed(first, **{next(iter(json.loads(first))): 99})
+    cases = [([b'{"a": 1}'], "name another file"), ([version, second, *rest], "99")]
+    cases += [([first, second, damage, *rest], r"line 3 of the \w+ .* is damaged") for damage in (b"[1]", b"\xff\xfe")]
+    for lines, words in cases:
+        file.write_bytes(content := b"\n".join([*lines, b""]))
         refused(words, run, file)
         assert file.read_bytes() == content
 
@@ -125,16 +126,6 @@ def test_every_value_of_a_row_is_checked(run, file):
             refused("line 2 of the checkpoint .* is damaged", run, file)
     file.write_bytes(b"\n".join([first, row, row, *rest, b""]))
     refused("line 3 of the checkpoint .* is damaged", run, file)
-
-
-@pytest.mark.parametrize("damage", [b"[1]", b"\xff\xfe"])
-def test_a_damaged_line_is_named_and_stays(run, damage, file):
-    run(file)
-    whole = file.read_bytes().splitlines()
-    content = b"\n".join([*whole[:2], damage, *whole[3:], b""])
-    file.write_bytes(content)
-    refused(r"line 3 of the \w+ .* is damaged", run, file)
-    assert file.read_bytes() == content
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")

@@ -38,16 +38,6 @@ def test_rng_decides_everything(city, objective, method):
         assert not same(one, other)
 
 
-@pytest.mark.parametrize("method", CHEAP)
-def test_the_whole_space_is_seen_and_the_optimum_proven(city, method):
-    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=2), "exact")
-    run = eo.minimize(objective, method, budget=10_000, rng=0)
-    everything = eo.evaluators.evaluate_all(city, objective.space, "exact")
-    assert run.nfev == objective.space.count == len(everything.values)
-    assert run.fun == pytest.approx(everything.values.min(), abs=1e-12)
-    assert "optimum" in run.message
-
-
 def test_it_stops_at_the_time_limit_and_time_already_spent_counts(timed, tmp_path):
     for limit, nfev in ((0.5, 1), (3.0, 3), (3.5, 4)):
         run = eo.minimize(timed, "random", budget=10, rng=0, time_limit=limit)

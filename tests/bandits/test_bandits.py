@@ -33,8 +33,7 @@ def prior(net):
 def test_a_run_is_its_history(net, prior, policy):
     run = eo.bandits.run(net, START, END, policy, horizon=25, rng=0, prior=prior)
     history, turns = run.history, set(map(tuple, net.connections.tolist()))
-    assert list(history.columns) == [*SAME, "seconds"]
-    assert history["round"].tolist() == list(range(1, 26))
+    assert (list(history.columns), history["round"].tolist()) == ([*SAME, "seconds"], list(range(1, 26)))
     assert history["cumulative_regret"].to_numpy() == pytest.approx(history["regret"].cumsum(), rel=1e-12)
     assert run.regret == history["cumulative_regret"].iloc[-1]
     assert run.counts.sum() == history["path"].str.len().sum()
@@ -62,8 +61,7 @@ def test_a_path_with_more_rectified_regret_may_need_less_energy():
     prior = bandits.Prior([5.0, 98.0, 12.0, 5.0, -50.0], 1e-18 * np.eye(5), noise_variance=0.01)
     best, other = (bandits.run(net, 0, 3, "bi-ts", horizon=2, rng=0, prior=p, expected=truth) for p in (known, prior))
     assert [best.history["path"][0], other.history["path"][0]] == [(0, 1, 3), (0, 2, 4, 3)]
-    assert (best.regret, best.excess_energy) == (0.0, 0.0)
-    assert other.regret == pytest.approx(2 * 4.0, abs=1e-6)
+    assert (best.regret, best.excess_energy, other.regret) == (0.0, 0.0, pytest.approx(2 * 4.0, abs=1e-6))
     assert other.excess_energy == pytest.approx(-2 * 46.0, abs=1e-6)
 
 
@@ -165,8 +163,7 @@ def test_contexts_can_be_new_in_every_round(net):
     speeds = np.random.default_rng(0).uniform(0.3, 1.0, (20, net.n_edges))
     prior = bandits.navigation_prior(net, congestion=speeds)
     run = bandits.run(net, START, END, "gp-ts", horizon=20, rng=0, prior=prior)
-    assert run.counts.max() == 1
-    assert run.history["hour"].tolist() == list(range(20))
+    assert (run.counts.max(), run.history["hour"].tolist()) == (1, list(range(20)))
     later = slice(19 * net.n_edges, None)  # arms of the last round, of which few were driven
     explained = 1 - run.deviation[later] ** 2 / np.diag(prior.covariance)[later]
     assert np.median(explained) > 0.2

@@ -117,8 +117,7 @@ def test_fixed_inputs_are_passed_on_and_not_searched():
         return (x - 0.3) ** 2 + (kind != "v")
 
     run = eo.minimize(loss, bounds=fixed | free, budget=9, rng=0)
-    assert list(run.x) == [*fixed, *free]
-    assert run.fun == run.history["value"].min()
+    assert (list(run.x), run.fun) == ([*fixed, *free], run.history["value"].min())
     assert Box(fixed | free).coordinates == Box(free).coordinates == 4
 
 
@@ -156,8 +155,7 @@ def test_x0_comes_first():
     for x0 in ([0.2, 0.9], np.array([[0.2, 0.9], [0.4, 0.1]]), [(0.2, 0.9), (0.2, 0.9)]):
         run = eo.minimize(bowl, bounds=BOX, budget=4, rng=0, x0=x0)
         first = list(dict.fromkeys(map(tuple, np.atleast_2d(x0).tolist())))
-        assert run.history["x"].tolist()[: len(first)] == first
-        assert run.nfev == 4
+        assert (run.history["x"].tolist()[: len(first)], run.nfev) == (first, 4)
     named = {"a": (0, 1), "b": Categorical(["x", "y", "z"])}
     run = eo.minimize(lambda a, b: a, bounds=named, budget=4, rng=0, x0={"a": 0.5, "b": "y"})
     assert run.history.loc[0, ["a", "b"]].tolist() == [0.5, "y"]

@@ -30,8 +30,7 @@ SPRINKLER = (33, 18, 2e-6, 0.18, 0.015, 0.0199, 1.54, 7.5)
 def test_optimum_is_the_published_one(name):
     f = getattr(eo.problems, name)()
     value, x = PUBLISHED[name]
-    assert f.sense == "min"
-    assert f.best_value == pytest.approx(value, abs=6e-5)
+    assert (f.sense, f.best_value) == ("min", pytest.approx(value, abs=6e-5))
     np.testing.assert_allclose(f.best_x, x, atol=1e-4)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
     values = f(np.random.default_rng(1).uniform(*f.bounds.T, (20_000, f.dimension)))

@@ -25,9 +25,7 @@ def test_at_the_listed_sites_it_is_the_objective_over_the_list(town):
     f, objective = siting(town, 3), eo.Objective(town, 3)
     for sites in ([0, 1, 2], [5, 3, 1]):
         assert f(town.site_locations[sites].ravel()) == pytest.approx(objective(sites), abs=1e-9)
-    assert f.dimension == 6
-    assert f.sense == "min"
-    assert f.variables == ("x1", "y1", "x2", "y2", "x3", "y3")
+    assert (f.dimension, f.sense, f.variables) == (6, "min", ("x1", "y1", "x2", "y2", "x3", "y3"))
 
 
 def test_the_sited_city_has_the_value_and_can_be_drawn():
@@ -38,8 +36,7 @@ def test_the_sited_city_has_the_value_and_can_be_drawn():
     e = eo.evaluators.evaluate(there, range(4))
     assert e.mean_response == pytest.approx(f(x), abs=1e-9)
     np.testing.assert_allclose(there.site_locations, x.reshape(4, 2))
-    assert there.atom_shapes == city.atom_shapes
-    assert there.total_rate == city.total_rate
+    assert (there.atom_shapes, there.total_rate) == (city.atom_shapes, city.total_rate)
     assert f.variables[:2] == ("lon1", "lat1")
     np.testing.assert_allclose(f.bounds[:2, 0], city.atom_locations.min(axis=0))
 

@@ -11,7 +11,6 @@ from scipy.stats.mstats import mjci
 
 import emsopt as eo
 from emsopt import study
-from emsopt.evaluators import approximate_hypercube
 from emsopt.evaluators.approximate import correction_factors
 from emsopt.optimizers.deployments.gp_pm import REPAIRS, SWAPS
 
@@ -299,7 +298,7 @@ def test_larsons_equations_are_not_linear():
         work = sum(Q[k] * np.roll(before[:, k], k) for k in range(3)) * city.offered_load(3)
         return 1 - 1 / (1 + work)
 
-    busy = approximate_hypercube(city, [0, 1, 2]).utilizations
+    busy = eo.evaluators.approximate_hypercube(city, [0, 1, 2]).utilizations
     assert right_hand_side(busy) == pytest.approx(busy, abs=1e-9)
     few, many = np.zeros(3), np.array([0.9, 0.0, 0.9])
     halfway = (right_hand_side(few) + right_hand_side(many)) / 2

@@ -12,7 +12,6 @@ import emsopt as eo
 from emsopt import bandits
 from emsopt.bandits.policies import rectified_mean
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads.energy import potential_energy
 
 START, END = "r0c0-r0c1", "r4c3-r4c4"
 SAME = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
@@ -68,7 +67,7 @@ def test_a_path_with_more_rectified_regret_may_need_less_energy():
 def test_potential_energy_changes_no_comparison_of_paths_and_leaves_little_to_rectify():
     """Our shift: it adds up to the same on every path, and no prior mean minus it is negative."""
     net, ends = grid_roads(6, 6, jitter=0.3, relief=150, rng=3), ("r0c0-r0c1", "r5c4-r5c5")
-    shift, prior = potential_energy(net.lengths, net.inclines), bandits.navigation_prior(net)
+    shift, prior = eo.roads.energy.potential_energy(net.lengths, net.inclines), bandits.navigation_prior(net)
     assert np.mean(prior.mean < 0) > 0.3
     assert (prior.mean - shift > 0).all()
     rng = np.random.default_rng(0)

@@ -22,8 +22,6 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import emsopt as eo
 from emsopt import bandits
-from emsopt.bandits.policies import rectified_mean
-from emsopt.roads import grid_roads
 
 NOISE, SIZE = 0.1, 2  # of the games with eight arms
 RULES = [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)]
@@ -328,7 +326,7 @@ def test_footnote_2_gives_more_than_the_square_root(claim):
 
 def test_the_experiments_parameters_are_a_limit_of_valid_ones():
     """ω = ξ = 1 is refused by the bound. With ω = 1 + δ, ξ = 1 + 2δ paths are the same, the constant useless."""
-    net, valid = grid_roads(5, 5, jitter=0.3, rng=1), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
+    net, valid = eo.roads.grid_roads(5, 5, jitter=0.3, rng=1), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
     ends, rules = ("r0c0-r0c1", "r4c3-r4c4"), (bandits.BayesUCB(), valid)
     runs = (bandits.run(net, *ends, ("gp", rule), horizon=40, rng=0) for rule in rules)
     printed, limit = (run.history["path"].tolist() for run in runs)
@@ -375,7 +373,7 @@ def test_drawn_networks_have_negative_cycles():
         with pytest.raises(NegativeCycleError):
             bellman_ford(graph(truth), indices=first)
     assert np.isfinite(bellman_ford(graph(prior.mean), indices=first)).all(), "the formula's energies have none"
-    rectified = graph(rectified_mean(prior.mean, 15.0))
+    rectified = graph(bandits.policies.rectified_mean(prior.mean, 15.0))
     assert np.allclose(bellman_ford(rectified, indices=first), dijkstra(rectified, indices=first))
     searches = [lambda f=f: f(rectified, indices=first) for f in (bellman_ford, dijkstra)]
     seconds = [min(timeit.repeat(search, number=1, repeat=2)) for search in searches]

@@ -8,7 +8,6 @@ from refusals import refused
 from scipy import stats
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS
 from emsopt.problems.control import ready_made
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
@@ -39,7 +38,7 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, control_study,
     assert (control_study["on_target"] <= control_study["plays"]).all()
     assert control_study.notna().all(axis=None)
     seeds = control_study.groupby(KEYS[:4])["seed"].nunique()
-    assert set(seeds.index.get_level_values("method")) == set(LEARNERS)
+    assert set(seeds.index.get_level_values("method")) == set(eo.optimizers.LEARNERS)
     assert len(seeds) == len(made.OBJECTIVES) * 2 * 2 * len(made.METHODS)
     assert seeds.tolist() == [made.MORE.get((key[0], key[2]), made.RUNS) for key in seeds.index]
     assert (made.RUNS, made.MORE) == (5, {("ackley", 0.02): 12, ("plant", 0.04): 12})

@@ -192,11 +192,8 @@ def test_irrelevant_variables_do_not_matter(claim):
 def test_the_ems_service_is_the_evaluators():
     """Today's middle of all settings without relocation, by the evaluator itself."""
     f, city, u = ready.ems_service(), eo.datasets.load_st_paul(), np.array([0.6, 0.5, 0.0, 0.3, 0.7])
-
-    def response(units, load):
-        sites = eo.evaluators.p_median(city, units).sites
-        return eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
-
+    evaluate, median = eo.evaluators.approximate_hypercube, eo.evaluators.p_median
+    response = lambda units, load: evaluate(city.scaled(load), median(city, units).sites).mean_response
     burden = u**ready.POWERS @ ready.BURDENS
     at_first = response(7, 1.25**2) + 1.0
     assert f(u) == pytest.approx(at_first - response(10, 1.1 * 0.9) - burden, abs=2e-3)

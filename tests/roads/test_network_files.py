@@ -13,9 +13,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt import datasets
-from emsopt.errors import DataUnavailableError
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads.energy import edge_energy
 
 ENDS_IN_MONACO = {"30558", "32888", "32166", "32940"}  # streets of the paper's -30558, -32888#0, -32166#0, --32940#0
 
@@ -75,13 +73,15 @@ def test_monaco_has_the_heights_of_the_published_network_where_it_is_found():
     assert not streets(eo.datasets.load_roads("monaco")) & ENDS_IN_MONACO
     try:
         net = eo.datasets.load_roads("monaco, published")
-    except DataUnavailableError as error:
+    except eo.errors.DataUnavailableError as error:
         pytest.skip(str(error))
     assert not streets(net) & ENDS_IN_MONACO
     if net.name == "monaco, published":
         return  # its routes have ids of their own
     assert "rebuild" in net.notes
-    own, surrogate = (edge_energy(n.lengths, n.speed_limits, n.inclines) for n in (net, eo.datasets.load_roads()))
+    own, surrogate = (
+        eo.roads.energy.edge_energy(n.lengths, n.speed_limits, n.inclines) for n in (net, eo.datasets.load_roads())
+    )
     assert [np.mean(own < 0), np.mean(surrogate < 0)] == pytest.approx([0.39, 0.41], abs=0.005)
     for route in datasets.ROUTES[net.name].values():
         assert len(net.shortest_path(net.lengths, *route)) > 40
@@ -92,7 +92,7 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     (tmp_path / f"{file}.net.xml").write_text("<net/>")
     wanted = f"not the file that was published.*{file}.net.xml by other means and put it at"
-    with pytest.raises(DataUnavailableError, match=wanted):
+    with pytest.raises(eo.errors.DataUnavailableError, match=wanted):
         eo.datasets.load_roads(name)
     refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
 

@@ -14,7 +14,6 @@ import emsopt as eo
 from emsopt import study
 from emsopt._running.checkpoint import summary
 from emsopt.errors import InputError, ResumeWarning, WriteError
-from emsopt.roads import grid_roads
 
 
 def bowl(x):
@@ -37,7 +36,7 @@ def controlled(file, budget=5):
 
 
 def driven(file, budget=5):
-    net = grid_roads(4, 4, rng=0)
+    net = eo.roads.grid_roads(4, 4, rng=0)
     return eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "bi-ts", horizon=budget, rng=0, checkpoint=file)
 
 
@@ -170,7 +169,7 @@ def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_pat
     driven(file, 3)
     first, *rows = map(json.loads, file.read_text().splitlines())
     options = {"horizon": 1, "rng": 0, "checkpoint": tmp_path / "other.jsonl", "closed": [rows[1]["arms"][3]]}
-    eo.bandits.run(grid_roads(4, 4, rng=0), "r0c0-r0c1", "r3c2-r3c3", "bi-ts", **options)
+    eo.bandits.run(eo.roads.grid_roads(4, 4, rng=0), "r0c0-r0c1", "r3c2-r3c3", "bi-ts", **options)
     detour = json.loads((tmp_path / "other.jsonl").read_text().splitlines()[1])
     rows[1] = {**detour, "round": 2}
     file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))

@@ -8,7 +8,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
-from emsopt.errors import ConvergenceError
 from emsopt.surrogates.gaussian_process import _negative_log_likelihood, condition, fit
 from emsopt.surrogates.kernels import Additive, DeploymentKernel, Matern52, SquaredExponential
 
@@ -146,6 +145,6 @@ def test_fit_stays_within_bounds_and_beats_its_start(data):
 
 def test_singular_covariance_and_bad_data_are_refused(data):
     X, y, *_ = data
-    with pytest.raises(ConvergenceError, match="Increase `noise_ratio`"):
+    with pytest.raises(eo.errors.ConvergenceError, match="Increase `noise_ratio`"):
         condition(ConstantKernel(1e6), X, y, noise_ratio=1e-13)
     refused(r"`y` must have shape \(30,\)", condition, KERNELS[0], X, y[:3])

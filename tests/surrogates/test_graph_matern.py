@@ -16,12 +16,10 @@ def random_network(rng, n, turns):
 
 def by_definition(lengths, connections):
     """Equations (132) and (133), entry by entry."""
-    lengths = [max(length, 1.0) for length in lengths]
-    mean = sum(lengths) / len(lengths)
+    lengths = np.maximum(lengths, 1.0)
     B = np.zeros((len(lengths), len(connections)))
     for c, (e1, e2) in enumerate(connections):
-        B[e1, c] = -mean / lengths[e1]
-        B[e2, c] = mean / lengths[e1]
+        B[[e1, e2], c] = np.array([-1, 1]) * lengths.mean() / lengths[e1]
     return B @ B.T
 
 

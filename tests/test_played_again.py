@@ -182,7 +182,7 @@ PLAIN = ["genetic", "random", "annealing", "local", "local+"]
 SMALL, LARGE = {"n_sites": 10, "units": 5}, {"n_sites": 50, "units": 20}
 HARTMANN = {"objective": "hartmann", "costs": "moderate", "variance": 0.02}
 ERRORS = dict.fromkeys(["mean_abs_error", "largest_abs_error", "spearman", "exact_optimum"], 1.1e-6)
-EXPLORE = task("exploration", lengthscale=1.0, run=0, horizon=10)
+EDGES = task("exploration", lengthscale=1.0, run=0, horizon=10)
 RETURNED = ("recommended", "luckiest", "best_evaluated")
 SUMS = dict.fromkeys(["mean", "largest", "bound"], 1e-3)
 STUDIES = {
@@ -213,14 +213,7 @@ STUDIES = {
     "navigation_optimism": navigation(50),
     "navigation_lengthscale": navigation(50, lengthscale=0.5),
     "navigation_exploration": Study(  # edges by the round in which they were first driven; two routes, with one run each
-        "navigation_study",
-        EXPLORE,
-        [{"network": "monaco"}],
-        {"edge": 0},
-        "first_round",
-        10,
-        method="policy",
-        run="route",
+        "navigation_study", EDGES, [{"network": "monaco"}], {"edge": 0}, "first_round", 10, method="policy", run="route"
     ),
     "bocvs": Study("bocvs_study", task("search", budget=20), [HARTMANN], COSTS, "cost", 10, {"etc-50": 5}),
     "bocvs_authors_code": Study(

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import emsopt as eo
+from emsopt.bandits.policies import rectified_mean
 
 ROUTES = [(network, route) for network in ("Luxembourg", "Monaco") for route in "AB"]
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
@@ -353,9 +354,7 @@ def test_energy_saved_by_the_shift():
     assert row.error == joined(saved.sem(), "{:.0f}", "; ")
     net, prior = monaco()
     shift = eo.roads.energy.potential_energy(net.lengths, net.inclines)
-    plain, shifted = (
-        eo.bandits.policies.rectified_mean(prior.mean - s, np.sqrt(prior.noise_variance)) for s in (0.0, shift)
-    )
+    plain, shifted = (rectified_mean(prior.mean - s, np.sqrt(prior.noise_variance)) for s in (0.0, shift))
     form = "{}: least rectified cost {:.0f} Wh, shortest {:.0f}, least shifted cost {:.0f}"
     for route, where in eo.datasets.ROUTES["monaco"].items():
         paths = [net.shortest_path(cost, *where) for cost in (plain, net.lengths, shifted)]

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import levene, t, wilcoxon
 
 import emsopt as eo
+from emsopt.problems.tuning import RANGES
 
 PANELS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
 PARTS = {6: "noise_free", 7: "noisy"}
@@ -341,10 +342,7 @@ def test_boosted_trees_start_well(claim):
     assert start[BOOSTED[1]] < start[FORESTS[1]] - 0.05
     assert high[BOOSTED[1]] < low[FORESTS[1]]
     assert low[FORESTS[0]] < low[BOOSTED[0]] < high[BOOSTED[0]] < high[FORESTS[0]]
-    assert [2 * (len(eo.problems.tuning.RANGES[model]) + 1) for model in ("xgboost", "forest")] == [
-        16,
-        12,
-    ]  # in the first designs
+    assert [2 * (len(RANGES[model]) + 1) for model in ("xgboost", "forest")] == [16, 12]  # in the first designs
 
 
 def test_kr_ucb_on_boosted_trees(claim):

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 import emsopt as eo
+from emsopt.problems.tuning import RANGES
 
 
 def test_the_problems_of_the_studies_are_closed_boxes(study):
     names = [*study.FUNCTIONS, *study.FORMS, "sprinkler", *study.TUNING[:2]]
-    for box in (
-        *(study.problem(name, False).bounds for name in names),
-        np.array([*eo.problems.tuning.RANGES["xgboost"].values()]),
-    ):
+    for box in (*(study.problem(name, False).bounds for name in names), np.array([*RANGES["xgboost"].values()])):
         low, high = box.T
         assert np.isfinite([low, high]).all()
         assert (low < high).all()

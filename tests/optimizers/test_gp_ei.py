@@ -7,6 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import emsopt as eo
+from emsopt.optimizers import Categorical, Integer
 from emsopt.optimizers.boxes.gp_ucb import GPEI, GPUCB, log_improvement
 
 
@@ -25,10 +26,7 @@ def told(t=25):
 @pytest.mark.parametrize("method", [GPEI, GPUCB])
 def test_the_first_choice_is_the_best_definite_point_that_the_constraint_allows(method):
     """Against the acquisition at 2,000 random points of the space: no choice between two, no point beyond the limit."""
-    inputs, rng = (
-        {"a": (0.0, 1.0), "n": eo.optimizers.Integer(1, 5), "s": eo.optimizers.Categorical(["x", "y", "z"])},
-        np.random.default_rng(0),
-    )
+    inputs, rng = {"a": (0.0, 1.0), "n": Integer(1, 5), "s": Categorical(["x", "y", "z"])}, np.random.default_rng(0)
     optimizer = method(bounds=inputs, sense="max", constraints=lambda a, n, s: a + n / 5 <= 1, initial=0, rng=0)
     space, seen = optimizer.space, {}
     for _ in range(15):

@@ -9,6 +9,7 @@ from own_functions import BOX, bowl, evaluations_on_file, half, same, unstable
 from refusals import refused
 
 import emsopt as eo
+from emsopt.errors import ResumeWarning
 from emsopt.optimizers import BOKEAuto, Integer
 from emsopt.optimizers.boxes._base import RandomPoints
 from emsopt.optimizers.evaluations import StoppingRule
@@ -119,9 +120,7 @@ def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path)
     renamed = lambda x: bowl(x)
     options = {"bounds": BOX, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     eo.minimize(bowl, **options, budget=5)
-    with pytest.warns(
-        eo.errors.ResumeWarning, match="written with the function 'bowl', now it is 'test_a_function_with"
-    ):
+    with pytest.warns(ResumeWarning, match="written with the function 'bowl', now it is 'test_a_function_with"):
         run = eo.minimize(renamed, **options, budget=9)
     assert same(run, eo.minimize(bowl, bounds=BOX, budget=9, rng=0))
     refused("is of another function", eo.minimize, lambda x: 1 + bowl(x), **options, budget=9)

@@ -11,6 +11,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt._running import loop
+from emsopt.errors import ResumeWarning
 
 
 def test_the_number_of_workers_and_cores_does_not_change_a_run(monkeypatch):
@@ -35,9 +36,7 @@ def test_a_run_resumes_with_other_workers(tmp_path):
         assert same(eo.minimize(bowl, **options, batch=4), full)
     options |= {"budget": 5, "checkpoint": tmp_path / "one by one.jsonl"}
     eo.minimize(bowl, **options)
-    with pytest.warns(
-        eo.errors.ResumeWarning, match="one candidate at a time, so `workers` has no effect.* as `initial`"
-    ):
+    with pytest.warns(ResumeWarning, match="one candidate at a time, so `workers` has no effect.* as `initial`"):
         run = eo.minimize(bowl, **options | {"budget": 9}, workers=3)
     assert same(run, eo.minimize(bowl, "random", bounds=BOX, budget=9, rng=0))
 

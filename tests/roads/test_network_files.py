@@ -14,6 +14,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt import datasets
 from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.energy import edge_energy
 
 ENDS_IN_MONACO = {"30558", "32888", "32166", "32940"}  # streets of the paper's -30558, -32888#0, -32166#0, --32940#0
 
@@ -79,9 +80,7 @@ def test_monaco_has_the_heights_of_the_published_network_where_it_is_found():
     if net.name == "monaco, published":
         return  # its routes have ids of their own
     assert "rebuild" in net.notes
-    own, surrogate = (
-        eo.roads.energy.edge_energy(n.lengths, n.speed_limits, n.inclines) for n in (net, eo.datasets.load_roads())
-    )
+    own, surrogate = (edge_energy(n.lengths, n.speed_limits, n.inclines) for n in (net, eo.datasets.load_roads()))
     assert [np.mean(own < 0), np.mean(surrogate < 0)] == pytest.approx([0.39, 0.41], abs=0.005)
     for route in datasets.ROUTES[net.name].values():
         assert len(net.shortest_path(net.lengths, *route)) > 40

@@ -39,12 +39,10 @@ def rounds_of(prior, count, rng, length=9):
 
 
 def check_moments(samples, mean, covariance):
-    """Compare moments of samples, a row each, with their errors for Gaussians; return those of the covariance.
-
-    The standard error of a sample covariance is √((c_ii c_jj + c_ij²) / n).
-    """
+    """Compare moments of samples, a row each, with their errors for Gaussians; return those of the covariance."""
     n, spread = len(samples), np.sqrt(np.diag(covariance))
     assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
+    # the standard error of a sample covariance is √((c_ii c_jj + c_ij²) / n)
     errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
     assert np.abs(errors).max() < 5.5
     return errors
@@ -178,10 +176,7 @@ def test_independent_arms_follow_the_conjugate_update(prior):
 
 
 def test_navigation_prior_has_the_papers_kernel_and_variances():
-    """Section 4.1: mean variance 0.25² and noise 0.1² of the variance of the deterministic energies, and its kernel.
-
-    The kernel is k_G k_f + k_f, of contexts with unit variance.
-    """
+    """Section 4.1: mean variance 0.25² and noise 0.1² of that of the deterministic energies; the kernel k_G k_f + k_f."""
     from emsopt.roads.energy import edge_energy, standardize_columns
 
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)

@@ -127,8 +127,7 @@ def test_gain_is_over_observations_and_not_over_subsets():
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 300), (2, 25)])
 def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimensions, points):
     """Relative to (log T)^(d+1), both bounds fall between T = 100 and 10,000; relative to (log T)^(d/2) they grow."""
-    prior = on_a_grid(RBF(0.3), dimensions, points)
-    rounds = np.array([100, 1000, 10_000])
+    prior, rounds = on_a_grid(RBF(0.3), dimensions, points), np.array([100, 1000, 10_000])
     greedy = navigation_bounds.greedy_gain(prior, 1000)[0][[99, 999]]
     for gain, T in ((navigation_bounds.spectral_gain(prior, rounds), rounds), (greedy, rounds[:2])):
         assert (np.diff(gain / np.log(T) ** (dimensions + 1)) < 0).all()
@@ -139,8 +138,7 @@ def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimen
 def test_gain_grows_like_the_stated_power_for_matern(dimensions, points):
     """The gain stays within the stated order from T = 1,000 to 100,000, and exceeds every power of log T eventually."""
     prior = on_a_grid(Matern(0.3, nu=2.5), dimensions, points)
-    power = dimensions / (5 + dimensions)
-    rounds = np.array([1e3, 1e4, 1e5])
+    power, rounds = dimensions / (5 + dimensions), np.array([1e3, 1e4, 1e5])
     gain = navigation_bounds.spectral_gain(prior, rounds)
     assert (np.diff(gain / (rounds**power * np.log(rounds) ** (1 - power))) < 0).all()
     slopes = np.diff(np.log(gain)) / np.diff(np.log(rounds)) / power
@@ -173,8 +171,7 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
 @pytest.mark.parametrize(("kernel", "last"), [(Matern(0.5, nu=2.5), 0.6065), (RBF(0.5), 0.5755)])
 def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
     """The exponent of T falls towards ½ between 100 and 1,000,000 rounds, for all three rules."""
-    prior = on_a_grid(kernel, 1, 300)
-    rounds = 10.0 ** np.arange(2, 7)
+    prior, rounds = on_a_grid(kernel, 1, 300), 10.0 ** np.arange(2, 7)
     facts = {"n_arms": 300, "size": 2, "noise_variance": 0.1, "eigenvalue": 2.0}
     gain = navigation_bounds.spectral_gain(prior, 2 * rounds)
     for rule in RULES:
@@ -197,11 +194,7 @@ def test_regret_splits_into_lost_optimism_and_width(rule):
 
 
 def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):
-    """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together against one that does not.
-
-    With mean -1, the pair is best with probability Φ(-1/2) = 0.31 under joint draws, Φ(-1/√2) = 0.24 under independent
-    ones.
-    """
+    """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together, of mean -1, against one that does not."""
     pair = np.array([[1.0, 0.999], [0.999, 1.0]])
     covariance = np.block([[pair, np.zeros((2, 2))], [np.zeros((2, 2)), 1e-6 * np.eye(2)]])
     prior = bandits.Prior([-0.5, -0.5, 0.0, 0.0], covariance, 1.0)

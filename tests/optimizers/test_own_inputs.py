@@ -148,9 +148,6 @@ def test_a_function_of_one_dict_is_told_that_names_are_keywords():
         assert "Inputs that have names are passed as keyword arguments: a." in raised.value.__notes__
 
 
-# -- where a search starts
-
-
 def test_x0_comes_first():
     for x0 in ([0.2, 0.9], np.array([[0.2, 0.9], [0.4, 0.1]]), [(0.2, 0.9), (0.2, 0.9)]):
         run = eo.minimize(bowl, bounds=BOX, budget=4, rng=0, x0=x0)

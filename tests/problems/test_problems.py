@@ -130,9 +130,6 @@ def test_what_is_wrong_is_named():
     refused("low < high in every row", eo.problems.Problem, "flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
 
 
-# -- stations anywhere
-
-
 @pytest.fixture(scope="module")
 def town():
     """Return a plane city whose travel times are exactly linear: 90 s to start, 1.5 min a kilometre."""

@@ -176,7 +176,7 @@ def test_independent_arms_follow_the_conjugate_update(prior):
 
 
 def test_navigation_prior_has_the_papers_kernel_and_variances():
-    """Section 4.1: mean variance 0.25² and noise 0.1² of that of the deterministic energies; the kernel k_G k_f + k_f."""
+    """Section 4.1: mean variance 0.25² and noise 0.1² of that of deterministic energies; the kernel k_G k_f + k_f."""
     from emsopt.roads.energy import edge_energy, standardize_columns
 
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)

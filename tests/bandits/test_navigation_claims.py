@@ -194,7 +194,7 @@ def test_regret_splits_into_lost_optimism_and_width(rule):
 
 
 def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):
-    """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together, of mean -1, against one that does not."""
+    """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together, of mean -1, against a sure one."""
     pair = np.array([[1.0, 0.999], [0.999, 1.0]])
     covariance = np.block([[pair, np.zeros((2, 2))], [np.zeros((2, 2)), 1e-6 * np.eye(2)]])
     prior = bandits.Prior([-0.5, -0.5, 0.0, 0.0], covariance, 1.0)
@@ -290,7 +290,7 @@ SHARES = {1.0: [2.27, 2.36, 1.13], 4.0: [2.18, 2.27, 1.09]}  # regret of guessin
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("variance", SHARES)
 def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, variance):
-    """Theorem 3.1 with K = 2 and correlated arms, all of 25,000 rounds played; with variance 4, the bound that says so."""
+    """Theorem 3.1 with K = 2 and correlated arms, 25,000 rounds played; with variance 4, the bound that says so."""
     rounds, K = 25_000, variance * correlated(6).covariance
     prior = bandits.Prior(np.zeros(6), K, NOISE)
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}

@@ -58,7 +58,7 @@ def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, nois
     [(bandits.UCB(), 50_000, 1.5), (bandits.BayesUCB(1.5, 2.0), 50_000, 1.3), (bandits.Thompson(True), 125_000, 1.1)],
 )
 def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds, share):
-    """Theorem 3.2: each round offers forty of 150 places in [0, 1]; ``share``: regret of guessing, relative to the bound."""
+    """Theorem 3.2: each round offers forty of 150 places; ``share``: regret of guessing, relative to the bound."""
     places, rng = np.linspace(0, 1, 150), np.random.default_rng(0)
     covariance = matern(places - places[:, None], 0.2)
     prior = bandits.Prior(np.zeros(150), covariance, NOISE)
@@ -214,7 +214,7 @@ def test_posterior_deviation_moves_little_though_the_step_of_the_proof_fails():
 
 
 def test_rounding_to_the_grid_costs_at_most_pi_squared_over_6():
-    """Lemma (7), with Lemmas (87) and (97) for its parts: rounding sets of arms to the theorem's grid costs far less."""
+    """Lemma (7), with Lemmas (87) and (97) for its parts: rounding sets to the theorem's grid costs far less."""
     rng, rounds, runs, rule = np.random.default_rng(0), 12, 60, bandits.UCB()
     smooth = {"dimensions": 1, "size": SIZE, "noise_variance": NOISE, "lipschitz": LIPSCHITZ, "slopes": TAIL}
     grids = [navigation_bounds.grid_points(rule, t, **smooth) for t in range(1, rounds + 1)]

@@ -167,13 +167,10 @@ def test_values_are_cut_at_the_median_over_the_box():
         np.testing.assert_array_equal(standardize_values(clip_at_median(X[:k], np.full(k, 0.1))), 0)
 
 
-def test_a_cone_on_a_plain_is_found():
+def test_a_cone_on_a_plain_is_found_and_a_constant_function_searched_without_a_fit():
     """The first design is flat, which says nothing on lengthscales: the search must not keep to the border."""
     cone = lambda x: max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
     assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5
-
-
-def test_a_constant_function_is_searched_without_a_fit():
     assert eo.maximize(lambda x: 1.0, bounds=[(0, 1)] * 2, budget=12, method="boke-auto", rng=0).fun == 1
 
 

@@ -137,12 +137,6 @@ def test_a_batch_holds_different_points_and_minimize_is_ask_and_tell(name):
     np.testing.assert_array_equal(by_hand.best[0], run.x)
 
 
-def test_a_box_of_whole_numbers_lists_its_points():
-    box = Box([Integer(-1, 2), Integer(2, 3)])
-    assert box.count == 8
-    assert box.listing().tolist() == [[a, b] for a in range(-1, 3) for b in (2, 3)]
-
-
 def test_an_optimizer_of_another_function_is_refused(deployments):
     """And what is no function, has no box, or names a method of deployments; options of boxes for an Objective."""
     for name, value in {"bounds": [(0, 1)], "noisy": True, "constraints": len}.items():

@@ -50,6 +50,8 @@ def test_bounds_of_scipy_and_inputs_without_names():
     for bounds in (Bounds([0, 0], [1, 1]), [Real(0, 1), (0, 1)]):
         assert same(eo.minimize(bowl, bounds=bounds, budget=9, rng=0), plain)
     np.testing.assert_array_equal(Box(Bounds(0, [2, 3])).bounds, [[0, 2], [0, 3]])
+    whole = Box([Integer(-1, 2), Integer(2, 3)])
+    assert (whole.count, whole.listing().tolist()) == (8, [[a, b] for a in range(-1, 3) for b in (2, 3)])
     run = eo.minimize(bowl, bounds=[Real(1e-3, 1, log=True), Integer(0, 3)], budget=9, rng=0)
     assert run.x.shape == (2,)
 

@@ -68,14 +68,12 @@ def test_errors_are_caught_only_if_wanted(tmp_path):
     assert same(eo.minimize(unstable, **options, catch=ArithmeticError), run)
 
 
-@pytest.mark.parametrize("wrap", [np.float32, lambda v: [v], lambda v: np.array([[v]])])
-def test_an_array_of_one_number_is_a_value(wrap):
-    run, plain = (eo.minimize(f, "random", bounds=BOX, budget=5, rng=0) for f in (lambda x: wrap(bowl(x)), bowl))
-    np.testing.assert_allclose(run.history["value"], plain.history["value"], rtol=1e-6)
-    assert type(run.fun) is float
-
-
-def test_what_is_no_number_is_told_with_its_point():
+def test_an_array_of_one_number_is_a_value_and_what_is_no_number_is_told_with_its_point():
+    plain = eo.minimize(bowl, "random", bounds=BOX, budget=5, rng=0)
+    for wrap in (np.float32, lambda v: [v], lambda v: np.array([[v]])):
+        run = eo.minimize(lambda x, wrap=wrap: wrap(bowl(x)), "random", bounds=BOX, budget=5, rng=0)
+        np.testing.assert_allclose(run.history["value"], plain.history["value"], rtol=1e-6)
+        assert type(run.fun) is float
     for bad, shown in (
         ("high", r"'high' \(str\)"),
         (None, r"None \(NoneType\)"),

@@ -119,7 +119,7 @@ def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
     assert run.fun >= sign * f.best_value - 1e-7
 
 
-def test_what_is_wrong_is_named():
+def test_what_is_wrong_is_named(town):
     f = eo.problems.six_hump_camel()
     refused(r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got shape \(3,\)", f, [0, 0, 0])
     refused(r"x2 is 2\.5, but must be between -2 and 2", f, [0, 2.5])
@@ -128,6 +128,9 @@ def test_what_is_wrong_is_named():
     assert f([3 + 1e-12, 0]) == f([3, 0])  # an optimizer's rounding is no error
     refused("`output` must be one of", eo.problems.sprinkler, "colour")
     refused("low < high in every row", eo.problems.Problem, "flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
+    refused("must have `atom_locations`", siting, town.replace(atom_locations=None), 2)
+    refused("`stations` must be a whole number", siting, town, 0)
+    refused("two coordinates per station; got 3", sited_city, town, [1, 2, 3])
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +163,3 @@ def test_the_sited_city_has_the_value_and_can_be_drawn():
     assert (there.atom_shapes, there.total_rate) == (city.atom_shapes, city.total_rate)
     assert f.variables[:2] == ("lon1", "lat1")
     np.testing.assert_allclose(f.bounds[:2, 0], city.atom_locations.min(axis=0))
-
-
-def test_bad_input_is_refused(town):
-    refused("must have `atom_locations`", siting, town.replace(atom_locations=None), 2)
-    refused("`stations` must be a whole number", siting, town, 0)
-    refused("two coordinates per station; got 3", sited_city, town, [1, 2, 3])

@@ -14,6 +14,7 @@ from emsopt.bandits import exact
 from emsopt.bandits.districts import partition_graph
 from emsopt.bandits.regression import sum_by_arm
 from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.energy import edge_energy, standardize_columns
 from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern
 
 
@@ -177,8 +178,6 @@ def test_independent_arms_follow_the_conjugate_update(prior):
 
 def test_navigation_prior_has_the_papers_kernel_and_variances():
     """Section 4.1: mean variance 0.25² and noise 0.1² of that of deterministic energies; the kernel k_G k_f + k_f."""
-    from emsopt.roads.energy import edge_energy, standardize_columns
-
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)
     prior = bandits.navigation_prior(net)
     energy = edge_energy(net.lengths, net.speed_limits, net.inclines)

@@ -112,8 +112,7 @@ def test_impossible_counts_are_refused():
 
 def test_the_linear_bound_9_is_never_above_the_positive_part():
     """(9), for weights Γ in [0, 1] and all x; with a weight of 1.5 it fails."""
-    rng = np.random.default_rng(6)
-    every = points(6)
+    rng, every = np.random.default_rng(6), points(6)
     for _ in range(50):
         plus = np.maximum(instance(rng, 6)[0], 0)
         gamma = rng.random((6, 6))

@@ -105,12 +105,9 @@ def played(seed):
     """Return a problem, its truth, a run with its options, and what the learner held in each round."""
     problem, known, truth = random_problem(seed)
     rng = np.random.default_rng(1000 + seed)
-    options = {
-        "budget": float(rng.uniform(4.5, 8)),
-        "exploration": float(rng.choice([0.6, 0.6, rng.uniform(0.2, 0.8)])),
-        "halving": bool(rng.integers(2)),
-        "alpha": float(rng.choice([0.1, rng.uniform(0.02, 0.4)])),
-    }
+    options = {"budget": float(rng.uniform(4.5, 8))}
+    options["exploration"] = float(rng.choice([0.6, 0.6, rng.uniform(0.2, 0.8)]))
+    options |= {"halving": bool(rng.integers(2)), "alpha": float(rng.choice([0.1, rng.uniform(0.02, 0.4)]))}
     if seed in WRONG:  # far too smooth, and too sure
         known = Hyperparameters(6 * known.lengthscales, 1.0, known.noise_variance / 100)
 

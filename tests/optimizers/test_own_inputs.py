@@ -150,7 +150,7 @@ def test_a_function_of_one_dict_is_told_that_names_are_keywords():
         assert "Inputs that have names are passed as keyword arguments: a." in raised.value.__notes__
 
 
-def test_x0_comes_first():
+def test_x0_comes_first_and_known_values_may_be_deployments():
     for x0 in ([0.2, 0.9], np.array([[0.2, 0.9], [0.4, 0.1]]), [(0.2, 0.9), (0.2, 0.9)]):
         run = eo.minimize(bowl, bounds=BOX, budget=4, rng=0, x0=x0)
         first = list(dict.fromkeys(map(tuple, np.atleast_2d(x0).tolist())))
@@ -161,9 +161,6 @@ def test_x0_comes_first():
     with pytest.warns(UserWarning, match="`x0` has 3 candidates, but the budget is 2"):
         run = eo.minimize(bowl, bounds=BOX, budget=2, rng=0, x0=[[0.1, 0.1], [0.2, 0.2], [0.3, 0.3]])
     assert run.nfev == 2
-
-
-def test_x0_and_known_values_may_be_deployments():
     objective = eo.Objective(eo.datasets.grid_city(8, 3, rng=0), 3, "approximate")
     run = eo.minimize(objective, "local", budget=9, rng=0, x0=[5, 6, 7])
     assert run.history["sites"][0] == (5, 6, 7)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from sklearn.ensemble import RandomForestRegressor
 
 from emsopt import problems
 from emsopt._files.locate import package_file
@@ -28,8 +29,6 @@ def test_the_data_are_those_published(name, shape, mean):
 
 def test_a_forest_scores_as_by_hand(claim):
     """Five folds written out: 1 - residual over total sum of squares."""
-    from sklearn.ensemble import RandomForestRegressor
-
     X, y = tuning._rows("wine")
     scores = []
     for fold in np.random.RandomState(0).permutation(tuning.SAMPLE_SIZE).reshape(5, 400):
@@ -42,8 +41,7 @@ def test_a_forest_scores_as_by_hand(claim):
     claim("boke", "Section 5.3 (score)", 1e-12)
     refused("`data` must be one of 'wine', 'california'", forest_tuning, "iris")
     assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
-    assert (f.sense, f.best_value) == ("max", None)
-    assert [f.variables[k] for k in f.integers] == list(tuning.WHOLE_NUMBERS)
+    assert (f.sense, f.best_value, [f.variables[k] for k in f.integers]) == ("max", None, list(tuning.WHOLE_NUMBERS))
     assert f.bounds.tolist() == [list(map(float, pair)) for pair in tuning.RANGES["forest"].values()]
 
 

@@ -81,8 +81,7 @@ def test_map_read_by_eye(osm):
     assert after(net, "20#0") == {"-10#0", "11#0", "20#1"}
     assert after(net, "13#0") == {"-13#0"}, "a U-turn at the dead end"
     assert after(net, "-33#0") == {"-32#0"}
-    # nothing leads to node 2, nor from node 4 on
-    whole = RoadNetwork.from_osm(osm())
+    whole = RoadNetwork.from_osm(osm())  # nothing leads to node 2, nor from node 4 on
     assert set(whole.ids) == {"10#0", "-10#0", "11#0", "-11#0", "12#0", "-12#0", "13#0", "-13#0"}
 
 

@@ -181,8 +181,7 @@ def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_pat
 def test_a_summary_tells_numbers_apart_but_not_their_last_digits():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(30, 30)), rng.random(30)
-    wanted = summary(a, b)
-    rounded = summary(a * (1 + 1e-13 * rng.normal(size=a.shape)), b)
+    wanted, rounded = summary(a, b), summary(a * (1 + 1e-13 * rng.normal(size=a.shape)), b)
     assert rounded["weighted"] == pytest.approx(wanted["weighted"], rel=1e-9)
     one = a.copy()
     one[7, 9] += 1e-3

@@ -50,8 +50,7 @@ def test_posterior_equals_the_papers_formulas(data, claim):
     X, y, prior, elsewhere, prior_elsewhere = data
     kernel = KERNELS[0]
     process = condition(kernel, X, y, prior, noise_ratio=1e-3)
-    inverse = np.linalg.inv(kernel(X) + 1e-3 * np.eye(len(X)))
-    across = kernel(elsewhere, X)
+    inverse, across = np.linalg.inv(kernel(X) + 1e-3 * np.eye(len(X))), kernel(elsewhere, X)
     mean, variance = process.predict(elsewhere, prior_elsewhere)
     np.testing.assert_allclose(mean, prior_elsewhere + across @ inverse @ (y - prior), rtol=0, atol=1e-8)
     expected = kernel.diag(elsewhere) - np.diag(across @ inverse @ across.T)

@@ -121,8 +121,7 @@ def test_ten_noisy_values_show_the_wave_unless_the_bandwidth_is_far_too_wide(cla
         found, *others = (np.mean((left_out(X, y, k)[0] - y) ** 2) for k in (h, *grid))
         assert found < 1.02 * min(others)
         errors.append([np.sqrt(np.mean((condition(X, y, k * h).predict(x)[0] - truth) ** 2)) for k in (1, 0.1, 10)])
-    found = np.mean(errors, axis=0)
-    of_the_mean = truth.std()
+    found, of_the_mean = np.mean(errors, axis=0), truth.std()
     assert found[0] < found[1] < 0.5 * of_the_mean
     assert found[2] == pytest.approx(of_the_mean, rel=0.02)
     claim("boke", "Figure 1", *found, of_the_mean)

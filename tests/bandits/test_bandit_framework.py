@@ -79,12 +79,6 @@ class Sleepers:
         return np.sort(self.truth[self.awake])[-3:].sum() - self.truth[arms].sum()
 
 
-def test_top_k_takes_the_best_allowed_arms():
-    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
-    assert bandits.TopK(2)(scores).tolist() == [1, 3]
-    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
-
-
 @pytest.mark.parametrize("rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)])
 def test_another_problem_plugs_in(rule, monkeypatch):
     """Best three of the arms awake, on a line of 30: regret falls to less than a third of what it was."""
@@ -99,7 +93,10 @@ def test_another_problem_plugs_in(rule, monkeypatch):
     assert np.mean(losses[-100:]) < np.mean(losses[:10]) / 3
 
 
-def test_wrong_parts_are_refused():
+def test_top_k_takes_the_best_allowed_arms_and_wrong_parts_are_refused():
+    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
+    assert bandits.TopK(2)(scores).tolist() == [1, 3]
+    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
     prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
     exact, sparse = bandits.ExactGP(prior), bandits.SparseGP(prior)
     refused("one boolean per arm", bandits.TopK(2), [1.0, 2.0, 3.0], [True, True])

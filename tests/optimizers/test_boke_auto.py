@@ -182,16 +182,12 @@ def covariance_of_sums(a, b, lengthscale):
     return np.exp(-((a[:, None] - b) ** 2) / (2 * lengthscale**2)).mean(axis=2)
 
 
-@pytest.fixture
-def data():
+def test_posterior_and_left_out_predictions_are_those_of_dense_formulas():
+    """The deviation of a part is by Schur's complement in its joint covariance with all observed sums."""
     rng = np.random.default_rng(0)
     X = rng.random((30, 3))
-    return X, standardize_values(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30)), rng.random((8, 3))
-
-
-def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
-    """The deviation of a part is by Schur's complement in its joint covariance with all observed sums."""
-    X, y, x = data
+    y = standardize_values(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30))
+    x = rng.random((8, 3))
     process = condition_additive(X, y, [0.3], [0.01])[0]
     covariance = covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30)
     across = covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3

@@ -102,18 +102,12 @@ def test_turn_restrictions(osm, kind, vehicle, left):
     assert "20#1" in after(net, "20#0"), "it binds those who come from way 10 alone"
 
 
-@pytest.mark.parametrize(
-    ("kind", "way", "node", "edge", "left"),
-    [
-        ("only_u_turn", 10, 5, "10#0", {"-10#0"}),
-        ("no_u_turn", 20, 5, "20#0", {"-10#0", "11#0", "20#1"}),
-        ("no_u_turn", 13, 7, "13#0", set()),  # at the dead end
-    ],
-)
-def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm, kind, way, node, edge, left):
-    """Way 20 runs on through node 5, and nothing else leads back along way 10."""
-    net = all_roads(osm(relations=[({"type": "restriction", "restriction": kind}, turn(way, node, way))]))
-    assert after(net, edge) == left
+def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
+    """Way 20 runs on through node 5, and nothing else leads back along way 10; node 7 is a dead end."""
+    banned = ("no_u_turn", 20, 5, {"-10#0", "11#0", "20#1"}), ("no_u_turn", 13, 7, set())
+    for kind, way, node, left in (("only_u_turn", 10, 5, {"-10#0"}), *banned):
+        net = all_roads(osm(relations=[({"type": "restriction", "restriction": kind}, turn(way, node, way))]))
+        assert after(net, f"{way}#0") == left
 
 
 def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):

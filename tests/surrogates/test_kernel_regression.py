@@ -32,11 +32,6 @@ def left_out(X, y, h):
     return kernel_regression._leave_one_out(squared, y, h)
 
 
-def mixture(rng):
-    """Return thirty draws from the beta mixture of the paper's Figure 2."""
-    return np.where(rng.random(30) < 0.7, rng.beta(3, 8, 30), rng.beta(10, 2, 30))[:, None]
-
-
 def naive(kernel, x, X, y, h):
     """Mean and density as the paper writes them."""
     weights = BY_THE_BOOK[kernel]((((x[:, None] - X) / h) ** 2).sum(axis=2))
@@ -156,7 +151,8 @@ def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture(claim):
         return x[1:-1][(w[1:-1] > w[:-2]) & (w[1:-1] >= w[2:])]
 
     for seed in range(100):
-        X = mixture(np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random(30) < 0.7, rng.beta(3, 8, 30), rng.beta(10, 2, 30))[:, None]
         h = kernel_regression.likelihood_bandwidth(X)
         found = peaks(X, h)
         assert found.min() < 0.55 < found.max()

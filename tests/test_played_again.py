@@ -135,15 +135,15 @@ def theory(made, cases):
     return rows["regret"].agg(mean="mean", largest="max").assign(bound=rows["bound"].min()).reset_index()
 
 
-def on_the_hill(name):
-    """Return a way to play a study of BOCVS's theorems, with the bound on the gain for as many plays as are made."""
+def on_the_hill(name, instance, **options):
+    """Return the entry of a study of BOCVS's theorems, with the bound on the gain for as many plays as are made."""
 
     def play(made, cases):
         bound = gain_bound(made.instance()[0], 20_000)
         made.gain_of_the_hill = lambda: bound
         return task(name)(made, cases)
 
-    return play
+    return Study("bocvs_theory_study", play, [instance], BOUNDS, **options)
 
 
 def written(made, function, *arguments):
@@ -173,12 +173,17 @@ def all_deployments(made, cases):
 
 
 COSTS = dict.fromkeys(["plays", "on_target"], 0) | {"simple_regret": 5e-5, "cost_regret": 6e-4, "cost_error": 6e-5}
+REGRETS = {"plays": 0, "explored": 0, "cost_regret": 6e-5, "quality_regret": 1e-3, "weighted_regret": 1e-3}
 BOUNDS = {"cost_regret": 1e-3, "on_target": 1e-3, "bound_3": 1, "bound_4": 1e-3, "bound_5": 1}
 STATED = {"weeks": 0, "calls": 0} | dict.fromkeys(["truth", "mean", "low", "high", "probability_better"], 1.1e-6)
 NONE = -1  # not even the first row, which is the last of sixty evaluations
+CHANCE = {"": NONE, "random": 0}
 PLAIN = ["genetic", "random", "annealing", "local", "local+"]
 SMALL, LARGE = {"n_sites": 10, "units": 5}, {"n_sites": 50, "units": 20}
 HARTMANN = {"objective": "hartmann", "costs": "moderate", "variance": 0.02}
+ERRORS = dict.fromkeys(["mean_abs_error", "largest_abs_error", "spearman", "exact_optimum"], 1.1e-6)
+EDGES = task("exploration", lengthscale=1.0, run=0, horizon=10)
+RETURNED = ("recommended", "luckiest", "best_evaluated")
 SUMS = dict.fromkeys(["mean", "largest", "bound"], 1e-3)
 STUDIES = {
     "location_grid": location("grid", SMALL, run="seed"),
@@ -208,38 +213,18 @@ STUDIES = {
     "navigation_optimism": navigation(50),
     "navigation_lengthscale": navigation(50, lengthscale=0.5),
     "navigation_exploration": Study(  # edges by the round in which they were first driven; two routes, with one run each
-        "navigation_study",
-        task("exploration", lengthscale=1.0, run=0, horizon=10),
-        [{"network": "monaco"}],
-        {"edge": 0},
-        "first_round",
-        10,
-        method="policy",
-        run="route",
+        "navigation_study", EDGES, [{"network": "monaco"}], {"edge": 0}, "first_round", 10, method="policy", run="route"
     ),
     "bocvs": Study("bocvs_study", task("search", budget=20), [HARTMANN], COSTS, "cost", 10, {"etc-50": 5}),
     "bocvs_authors_code": Study(
         "bocvs_study", task("search_authors", budget=20), [HARTMANN], COSTS, "cost", 10, {"etc-by-index": 3}
     ),
-    "bocvs_horizon": Study(
-        "bocvs_study",
-        task("search_horizon"),
-        [{"budget": 20}],
-        {"plays": 0, "explored": 0, "cost_regret": 6e-5, "quality_regret": 1e-3, "weighted_regret": 1e-3},
-        method="exploration",
-    ),
-    "bocvs_bounds": Study("bocvs_theory_study", on_the_hill("search_plays"), [{"plays": 1000}], BOUNDS, method="alpha"),
-    "bocvs_exploration": Study(
-        "bocvs_theory_study",
-        on_the_hill("search_exploration"),
-        [{"alpha": 0.1}],
-        BOUNDS,
-        method="each",
-        methods=(1, 100),
-    ),
+    "bocvs_horizon": Study("bocvs_study", task("search_horizon"), [{"budget": 20}], REGRETS, method="exploration"),
+    "bocvs_bounds": on_the_hill("search_plays", {"plays": 1000}, method="alpha"),
+    "bocvs_exploration": on_the_hill("search_exploration", {"alpha": 0.1}, method="each", methods=(1, 100)),
     "boke_noise_free_ends": boke("six_hump_camel", equal=dict.fromkeys(["gp-ucb-fixed", "gp-ucb", "boke-auto"], NONE)),
-    "boke_noisy_ends": boke("six_hump_camel", noisy=True, equal={"": NONE, "random": 0}),
-    "boke_sprinkler_ends": boke("sprinkler", equal={"": NONE, "random": 0}),
+    "boke_noisy_ends": boke("six_hump_camel", noisy=True, equal=CHANCE),
+    "boke_sprinkler_ends": boke("sprinkler", equal=CHANCE),
     "boke_noise_free_curves": boke("six_hump_camel", 6),
     "boke_noisy_curves": boke("six_hump_camel", 8, noisy=True),
     "boke_sprinkler_curves": boke("sprinkler", 20, methods=("boke", "boke+", "kr-ucb", "random")),
@@ -251,12 +236,7 @@ STUDIES = {
         {"problem": "sphere6", "exploring": 0.3, "noise_sd": 0.005},
         {"problem": "sphere6", "bandwidth": 0.8},
     ),
-    "boke_noise": boke_ends(
-        "returned",
-        {"problem": "six_hump_camel", "noise_sd": 0.5},
-        values=("recommended", "luckiest", "best_evaluated"),
-        equal={"": NONE, "random": 0},
-    ),
+    "boke_noise": boke_ends("returned", {"problem": "six_hump_camel", "noise_sd": 0.5}, values=RETURNED, equal=CHANCE),
     "boke_fill": Study(
         "boke_study", fill, [{"inputs": 1}], {"mean": 1e-3, "q25": 1e-3}, "t", 4, method="design", run=""
     ),
@@ -269,13 +249,7 @@ STUDIES = {
     "approximation_error_30": random_cities([30], {"load": 0.2}),
     "approximation_error_light": random_cities([15, 20], {"units": 20, "load": 0.05}),
     "approximation_error_st_paul": Study(
-        "approximation_error",
-        all_deployments,
-        [{}],
-        dict.fromkeys(["mean_abs_error", "largest_abs_error", "spearman", "exact_optimum"], 1.1e-6),
-        method="load",
-        methods=(0.1,),
-        run="",
+        "approximation_error", all_deployments, [{}], ERRORS, method="load", methods=(0.1,), run=""
     ),
 }
 

@@ -49,10 +49,8 @@ def test_costs_are_shifted_down_and_rewards_up():
     arms, deviation, noise = np.arange(prior.n_arms), np.sqrt(prior.variance), np.sqrt(prior.noise_variance)
     eta = math.sqrt(2 * math.pi) / (2 * prior.n_arms * 4)  # of Theorem 3.1, in place of 1/t
     assert bandits.BayesUCB().beta(4, prior.n_arms) == pytest.approx(NormalDist().inv_cdf(eta) ** 2, abs=1e-10)
-
-    def indices(rule, sense="min", **options):
-        return bandits.Agent(bandits.IndependentArms(prior), rule, sense=sense, **options).indices(4, arms)
-
+    own = bandits.IndependentArms(prior)
+    indices = lambda rule, sense="min", **given: bandits.Agent(own, rule, sense=sense, **given).indices(4, arms)
     for rule, factor in ((bandits.UCB(0.5), 0.5), (bandits.BayesUCB(), 1.0)):
         width = np.sqrt(factor * type(rule)().beta(4, prior.n_arms)) * deviation
         assert indices(rule) == pytest.approx(prior.mean - width, rel=1e-12)
@@ -81,12 +79,6 @@ class Sleepers:
         return np.sort(self.truth[self.awake])[-3:].sum() - self.truth[arms].sum()
 
 
-def test_top_k_takes_the_best_allowed_arms():
-    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
-    assert bandits.TopK(2)(scores).tolist() == [1, 3]
-    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
-
-
 @pytest.mark.parametrize("rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)])
 def test_another_problem_plugs_in(rule, monkeypatch):
     """Best three of the arms awake, on a line of 30: regret falls to less than a third of what it was."""
@@ -101,7 +93,10 @@ def test_another_problem_plugs_in(rule, monkeypatch):
     assert np.mean(losses[-100:]) < np.mean(losses[:10]) / 3
 
 
-def test_wrong_parts_are_refused():
+def test_top_k_takes_the_best_allowed_arms_and_wrong_parts_are_refused():
+    scores = [3.0, 9.0, 1.0, 7.0, 5.0]
+    assert bandits.TopK(2)(scores).tolist() == [1, 3]
+    assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
     prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
     exact, sparse = bandits.ExactGP(prior), bandits.SparseGP(prior)
     refused("one boolean per arm", bandits.TopK(2), [1.0, 2.0, 3.0], [True, True])

@@ -13,8 +13,8 @@ from emsopt import bandits
 from emsopt.bandits import exact
 from emsopt.bandits.districts import partition_graph
 from emsopt.bandits.regression import sum_by_arm
-from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads.energy import edge_energy, standardize_columns
 from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern
 
 
@@ -37,6 +37,16 @@ def rounds_of(prior, count, rng, length=9):
     for _ in range(count):
         arms = rng.choice(prior.n_arms, length, p=favourite / favourite.sum())
         yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
+
+
+def check_moments(samples, mean, covariance):
+    """Compare moments of samples, a row each, with their errors for Gaussians; return those of the covariance."""
+    n, spread = len(samples), np.sqrt(np.diag(covariance))
+    assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
+    # the standard error of a sample covariance is √((c_ii c_jj + c_ij²) / n)
+    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
+    assert np.abs(errors).max() < 5.5
+    return errors
 
 
 def told(gp, rounds):
@@ -74,13 +84,7 @@ def test_joint_samples_have_the_posterior_moments(prior, drawn_before, monkeypat
     *_, mean, covariance = told(gp, rounds_of(prior, 9, rng))
     assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
     samples = np.array([gp.sample(every, rng) for _ in range(n - 1)])
-    spread = np.sqrt(np.diag(covariance))
-    errors = (samples.mean(axis=0) - mean) / (spread / np.sqrt(n))
-    assert np.abs(errors).max() < 4.5
-    # the standard error of a sample covariance of Gaussians is √((c_ii c_jj + c_ij²) / n)
-    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
-    assert np.abs(errors).max() < 5.5
-    assert errors.std() == pytest.approx(1.0, abs=0.25)
+    assert check_moments(samples, mean, covariance).std() == pytest.approx(1.0, abs=0.25)
 
 
 def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior):
@@ -173,12 +177,7 @@ def test_independent_arms_follow_the_conjugate_update(prior):
 
 
 def test_navigation_prior_has_the_papers_kernel_and_variances():
-    """Section 4.1: mean variance 0.25² and noise 0.1² of the variance of the deterministic energies, and its kernel.
-
-    The kernel is k_G k_f + k_f, of contexts with unit variance.
-    """
-    from emsopt.roads.energy import edge_energy, standardize_columns
-
+    """Section 4.1: mean variance 0.25² and noise 0.1² of that of deterministic energies; the kernel k_G k_f + k_f."""
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)
     prior = bandits.navigation_prior(net)
     energy = edge_energy(net.lengths, net.speed_limits, net.inclines)
@@ -233,33 +232,12 @@ def pair(net):
     return [bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False)]
 
 
-@pytest.mark.parametrize("options", [{"lengthscale": [1.0, 0.5, 2.0]}, {"congestion": [1.0, 0.5]}])
-def test_rows_and_variances_are_the_dense_ones(net, options):
-    lazy, dense = (bandits.navigation_prior(net, lazy=lazy, **options) for lazy in (True, False))
-    some, largest = np.array([3, 17, 3, 40, lazy.n_arms - 1]), dense.variance.max()
-    assert np.abs(lazy.rows(some) - dense.rows(some)).max() < 1e-11 * largest
-    assert np.abs(lazy.variance - dense.variance).max() < 1e-10 * largest
-    assert np.abs(lazy.covariance - dense.covariance).max() < 1e-11 * largest
-    assert np.array_equal(lazy.mean, dense.mean)
-    assert lazy.noise_variance == dense.noise_variance
-
-
-def test_draws_have_the_moments_of_the_prior(net, pair):
-    lazy, dense = pair
-    some, n = np.arange(0, net.n_edges, 9), 150
-    draws, K = lazy.draw(n, rng=0)[some] - dense.mean[some, None], dense.covariance[np.ix_(some, some)]
-    deviation = np.sqrt(np.diag(K))
-    assert np.abs(draws.mean(axis=1) / deviation).max() < 4.5 / np.sqrt(n)
-    errors = (draws @ draws.T / n - K) / np.sqrt((np.outer(deviation, deviation) ** 2 + K**2) / n)
-    assert np.abs(errors).max() < 5
-    assert errors.std() < 1.3
-
-
-@pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
+@pytest.mark.parametrize("options", [{"lengthscale": [1.0, 0.5, 2.0]}, {"congestion": [1.0, 0.6]}])
 @pytest.mark.parametrize("kind", [bandits.ExactGP, bandits.SparseGP, bandits.DistrictGP])
-def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(net, kind, congestion):
+def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(net, kind, options):
     """One district is the exact process."""
-    lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
+    lazy, dense = (bandits.navigation_prior(net, lazy=lazy, **options) for lazy in (True, False))
+    assert np.abs(lazy.covariance - dense.covariance).max() < 1e-11 * dense.variance.max()
     first, second = kind(lazy), (bandits.SparseGP if kind is bandits.SparseGP else bandits.ExactGP)(dense)
     first.inducing = second.inducing = 15  # of sparse processes
     for arms, values in rounds_of(dense, 8, np.random.default_rng(0)):
@@ -269,25 +247,25 @@ def test_processes_learn_from_the_lazy_prior_what_they_learn_from_the_dense_one(
             assert np.abs(got - wanted).max() < (1e-5 if kind is bandits.SparseGP else 1e-8)
 
 
-def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
-    """Matheron's rule on draws of the lazy prior: the posterior's moments."""
+def test_draws_have_the_moments_of_the_prior_and_conditioned_ones_those_of_the_posterior(pair):
+    """Draws of the lazy prior, and joint samples of the exact process, made of them by Matheron's rule."""
     lazy, dense = pair
     gp, exact = bandits.ExactGP(lazy), bandits.ExactGP(dense)
     for arms, values in rounds_of(dense, 4, np.random.default_rng(0)):
         gp.update(arms, values)
         exact.update(arms, values)
-    some, n, rng = np.arange(0, lazy.n_arms, 7), 150, np.random.default_rng(1)
-    samples = np.array([gp.sample(some, rng) for _ in range(n)])
-    mean, variance = exact.predict(some)
-    assert np.abs((samples.mean(axis=0) - mean) / np.sqrt(variance / n)).max() < 4.5
-    assert samples.var(axis=0) == pytest.approx(variance, rel=5 * np.sqrt(2 / n))
+    some, rng = np.arange(0, lazy.n_arms, 7), np.random.default_rng(1)
+    samples = np.array([gp.sample(some, rng) for _ in range(150)])
+    check_moments(samples, exact.predict(some)[0], exact.covariance(some))
+    drawn = lazy.draw(150, rng=0)[some].T
+    assert check_moments(drawn, dense.mean[some], dense.covariance[np.ix_(some, some)]).std() < 1.3
 
 
 def test_large_networks_are_not_given_a_dense_covariance():
     assert not isinstance(bandits.navigation_prior(grid_roads(9, 9, jitter=0.2, rng=0)), bandits.LazyPrior)
     largest = bandits.navigation_prior(grid_roads(80, 80, jitter=0.2, rng=0))
-    with pytest.raises(InputError, match=r"25280 arms would take 5 GB.*`rows` and `variance`, or a smaller network"):
-        largest.covariance
+    message = "25280 arms would take 5 GB.*`rows` and `variance`, or a smaller network"
+    refused(message, getattr, largest, "covariance")
     gp = bandits.ExactGP(largest)
     gp._arms = np.arange(12_000)
     refused("Use `DistrictGP`", gp.update, [12_001], [1.0])
@@ -312,12 +290,8 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
     mean, variance = gp.predict()
     assert np.abs(mean - wanted).max() < 1e-8
     assert np.abs(variance - np.diag(covariance)).max() < 1e-8 * largest
-    n, rng, every = 4000, np.random.default_rng(3), np.arange(lazy.n_arms)
-    samples = np.array([gp.sample(every, rng) for _ in range(n)])
-    spread = np.sqrt(np.diag(covariance))
-    assert np.abs((samples.mean(axis=0) - mean) / spread).max() < 4.5 / np.sqrt(n)
-    errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
-    assert np.abs(errors).max() < 5.5
+    rng, every = np.random.default_rng(3), np.arange(lazy.n_arms)
+    check_moments(np.array([gp.sample(every, rng) for _ in range(4000)]), mean, covariance)
 
 
 def test_districts_lie_together():

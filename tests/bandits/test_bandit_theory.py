@@ -27,11 +27,7 @@ def test_gain_of_a_run_is_half_the_log_determinant():
 def test_bounds_are_theorem_3_1s():
     """By hand for T = 100, |A| = 50, K = 3, γ = 60, ς² = 0.1, λ* = 2; rounding to a grid (Theorem 3.2) adds π²/3."""
     known = {"n_arms": 50, "size": 3, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0}
-    bound = navigation_bounds.regret_bound
-
-    def width(beta):
-        return math.sqrt(2 * 2.1 * 100 * 3 * beta * 60)
-
+    bound, width = navigation_bounds.regret_bound, lambda beta: math.sqrt(2 * 2.1 * 100 * 3 * beta * 60)
     ucb = width(2 * math.log(50 * 100**2 / math.sqrt(2 * math.pi)))
     assert bound(bandits.UCB(), 100, **known) == pytest.approx(math.pi**2 / 6 + ucb, rel=1e-12)
     assert bound(bandits.Thompson(), 100, **known) == pytest.approx(math.pi**2 / 3 + 2 * ucb, rel=1e-12)

@@ -12,7 +12,6 @@ import emsopt as eo
 from emsopt import bandits
 from emsopt.bandits.policies import rectified_mean
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads.energy import potential_energy
 
 START, END = "r0c0-r0c1", "r4c3-r4c4"
 SAME = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
@@ -33,8 +32,7 @@ def prior(net):
 def test_a_run_is_its_history(net, prior, policy):
     run = eo.bandits.run(net, START, END, policy, horizon=25, rng=0, prior=prior)
     history, turns = run.history, set(map(tuple, net.connections.tolist()))
-    assert list(history.columns) == [*SAME, "seconds"]
-    assert history["round"].tolist() == list(range(1, 26))
+    assert (list(history.columns), history["round"].tolist()) == ([*SAME, "seconds"], list(range(1, 26)))
     assert history["cumulative_regret"].to_numpy() == pytest.approx(history["regret"].cumsum(), rel=1e-12)
     assert run.regret == history["cumulative_regret"].iloc[-1]
     assert run.counts.sum() == history["path"].str.len().sum()
@@ -62,15 +60,14 @@ def test_a_path_with_more_rectified_regret_may_need_less_energy():
     prior = bandits.Prior([5.0, 98.0, 12.0, 5.0, -50.0], 1e-18 * np.eye(5), noise_variance=0.01)
     best, other = (bandits.run(net, 0, 3, "bi-ts", horizon=2, rng=0, prior=p, expected=truth) for p in (known, prior))
     assert [best.history["path"][0], other.history["path"][0]] == [(0, 1, 3), (0, 2, 4, 3)]
-    assert (best.regret, best.excess_energy) == (0.0, 0.0)
-    assert other.regret == pytest.approx(2 * 4.0, abs=1e-6)
+    assert (best.regret, best.excess_energy, other.regret) == (0.0, 0.0, pytest.approx(2 * 4.0, abs=1e-6))
     assert other.excess_energy == pytest.approx(-2 * 46.0, abs=1e-6)
 
 
 def test_potential_energy_changes_no_comparison_of_paths_and_leaves_little_to_rectify():
     """Our shift: it adds up to the same on every path, and no prior mean minus it is negative."""
     net, ends = grid_roads(6, 6, jitter=0.3, relief=150, rng=3), ("r0c0-r0c1", "r5c4-r5c5")
-    shift, prior = potential_energy(net.lengths, net.inclines), bandits.navigation_prior(net)
+    shift, prior = eo.roads.energy.potential_energy(net.lengths, net.inclines), bandits.navigation_prior(net)
     assert np.mean(prior.mean < 0) > 0.3
     assert (prior.mean - shift > 0).all()
     rng = np.random.default_rng(0)
@@ -165,8 +162,7 @@ def test_contexts_can_be_new_in_every_round(net):
     speeds = np.random.default_rng(0).uniform(0.3, 1.0, (20, net.n_edges))
     prior = bandits.navigation_prior(net, congestion=speeds)
     run = bandits.run(net, START, END, "gp-ts", horizon=20, rng=0, prior=prior)
-    assert run.counts.max() == 1
-    assert run.history["hour"].tolist() == list(range(20))
+    assert (run.counts.max(), run.history["hour"].tolist()) == (1, list(range(20)))
     later = slice(19 * net.n_edges, None)  # arms of the last round, of which few were driven
     explained = 1 - run.deviation[later] ** 2 / np.diag(prior.covariance)[later]
     assert np.median(explained) > 0.2
@@ -174,14 +170,9 @@ def test_contexts_can_be_new_in_every_round(net):
     assert run.history["hour"].tolist() == [0, 1, 0, 1, 0, 1]
     assert (run.counts.reshape(2, net.n_edges).sum(axis=1) > 0).all()
     assert (run.history["regret"] >= -1e-9).all()
-    monaco = eo.datasets.load_roads("monaco")  # where too many hours are refused before memory is taken
-    refused(
-        "72072 arms.*42 GB.*use a smaller network",
-        bandits.navigation_prior,
-        monaco,
-        congestion=np.full(24, 0.9),
-        lazy=False,
-    )
+    hours = {"congestion": np.full(24, 0.9), "lazy": False}  # too many are refused before memory is taken
+    message, monaco = "72072 arms.*42 GB.*use a smaller network", eo.datasets.load_roads("monaco")
+    refused(message, bandits.navigation_prior, monaco, **hours)
 
 
 @pytest.mark.parametrize("policy", ["gp-ts-joint", "svgp-ts", "bi-ts"])

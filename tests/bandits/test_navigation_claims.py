@@ -16,17 +16,15 @@ from papers import navigation_bounds
 from refusals import refused
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, dijkstra
-from scipy.spatial.distance import cdist
 from scipy.special import erfinv, ndtr
 from scipy.stats import norm
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import emsopt as eo
 from emsopt import bandits
-from emsopt.bandits.policies import rectified_mean
-from emsopt.roads import grid_roads
-from emsopt.surrogates.graph_matern import matern
 
 NOISE, SIZE = 0.1, 2  # of the games with eight arms
+RULES = [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)]
 
 
 def correlated(n=8):
@@ -39,64 +37,49 @@ def lost_above(root, deviation=1.0):
     return deviation * (norm.pdf(root) - root * ndtr(-root))
 
 
+def games(rule, prior, runs, rounds):
+    """Play games with truths drawn from the prior; yield √β_t, truths, posterior means and covariances, chosen arms."""
+    rng, n, run = np.random.default_rng(0), prior.n_arms, np.arange(runs)
+    truth, S, mean = prior.draw(runs, rng=rng).T, np.tile(prior.covariance, (runs, 1, 1)), np.zeros((runs, n))
+    sampled = isinstance(rule, bandits.Thompson)
+    for root in np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n)):
+        noise = rng.standard_normal((runs, n))
+        if sampled:
+            score = mean + np.einsum("rij,rj->ri", np.linalg.cholesky(S), noise)
+        else:  # ties, as in the first round, are broken at random
+            score = mean + root * np.sqrt(S[:, range(n), range(n)]) + 1e-9 * noise
+        arms = np.argsort(score, axis=1)[:, -SIZE:]
+        yield root, truth, mean, S, arms
+        for arm, error in zip(arms.T, math.sqrt(NOISE) * rng.standard_normal((runs, SIZE)).T, strict=True):
+            across = S[run, arm]
+            gain = across / (across[run, arm] + NOISE)[:, None]
+            mean += gain * (truth[run, arm] + error - mean[run, arm])[:, None]
+            S -= gain[:, :, None] * across[:, None]
+
+
 @cache
 def played(rule, *, runs=1500, rounds=40):
-    """Play many games with truths drawn from the prior; return arrays of shape (rounds, runs).
+    """Play many games with eight arms; return arrays of shape (rounds, runs).
 
     ``best``, ``chosen``: value of the best set and of the chosen one; ``best_index``, ``index``: their upper confidence
     bounds; ``width``: √β_t times the sum of the standard deviations of the chosen arms; ``variance``: sum of their
     variances; ``lost``: Σ_a E[(f(a) - U_t(a))₊]; ``gain``: information about the arms.
     """
-    prior, rng, row = correlated(), np.random.default_rng(0), np.arange(runs)[:, None]
-    n, K, noise_sd = prior.n_arms, prior.covariance, math.sqrt(NOISE)
-    truth, sampled = prior.draw(runs, rng=rng).T, isinstance(rule, bandits.Thompson)
-    roots = np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n))
-    inverse, counts, sums = np.linalg.inv(K), np.zeros((runs, n)), np.zeros((runs, n))
+    prior, row = correlated(), np.arange(runs)[:, None]
+    n, K, counts = prior.n_arms, prior.covariance, np.zeros((runs, prior.n_arms))
     names = ["best", "chosen", "best_index", "index", "width", "variance", "lost", "gain"]
     out = {name: np.empty((rounds, runs)) for name in names}
-    top = np.argsort(truth, axis=1)[:, -SIZE:]
-    for t, root in enumerate(roots):
-        S = np.linalg.inv(inverse + (counts / NOISE)[:, :, None] * np.eye(n))
-        mean, deviation = np.einsum("rij,rj->ri", S, sums / NOISE), np.sqrt(S[:, range(n), range(n)])
+    for t, (root, truth, mean, S, arms) in enumerate(games(rule, prior, runs, rounds)):
+        top, deviation = np.argsort(truth, axis=1)[:, -SIZE:], np.sqrt(S[:, range(n), range(n)])
         upper = mean + root * deviation
-        noise = rng.standard_normal((runs, n))
-        score = upper + 1e-9 * noise  # ties, as in the first round, are broken at random
-        if sampled:
-            score = mean + np.einsum("rij,rj->ri", np.linalg.cholesky(S), noise)
-        arms = np.argsort(score, axis=1)[:, -SIZE:]
         out["best"][t], out["chosen"][t] = truth[row, top].sum(1), truth[row, arms].sum(1)
         counts[row, arms] += 1
-        sums[row, arms] += truth[row, arms] + noise_sd * rng.standard_normal((runs, SIZE))
         out["best_index"][t], out["index"][t] = upper[row, top].sum(1), upper[row, arms].sum(1)
         out["width"][t] = root * deviation[row, arms].sum(1)
         out["variance"][t] = (deviation[row, arms] ** 2).sum(1)
         out["lost"][t] = lost_above(root, deviation).sum(1)
         out["gain"][t] = 0.5 * np.linalg.slogdet(np.eye(n) + (counts / NOISE)[:, :, None] * K)[1]
     return out
-
-
-def long_regret(rule, prior, rounds, runs=6):
-    """Return the mean regret of some games, played as `played` plays them, but with one update of S per observation."""
-    rng, n, row = np.random.default_rng(0), prior.n_arms, np.arange(runs)
-    truth, S = prior.draw(runs, rng=rng).T, np.tile(prior.covariance, (runs, 1, 1))
-    sampled = isinstance(rule, bandits.Thompson)
-    root = np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n))
-    mean, taken = np.zeros((runs, n)), 0.0
-    for t in range(rounds):
-        if t % 1000 == 0:
-            draws = rng.standard_normal((1000, runs, n))
-            noise = math.sqrt(prior.noise_variance) * rng.standard_normal((1000, SIZE, runs))
-        if sampled:
-            score = mean + (np.linalg.cholesky(S) @ draws[t % 1000, :, :, None])[:, :, 0]
-        else:
-            score = mean + root[t] * np.sqrt(S[:, range(n), range(n)]) + 1e-9 * draws[t % 1000]
-        for arm, error in zip(score.argsort(axis=1)[:, -SIZE:].T, noise[t % 1000], strict=True):
-            value, across = truth[row, arm], S[row, arm]
-            gain = across / (across[row, arm] + prior.noise_variance)[:, None]
-            mean += gain * (value + error - mean[row, arm])[:, None]
-            S -= gain[:, :, None] * across[:, None]
-            taken += value.sum()
-    return (rounds * np.sort(truth, axis=1)[:, -SIZE:].sum() - taken) / runs
 
 
 @cache
@@ -111,22 +94,22 @@ def mean_and_error(values):
     return totals.mean(), totals.std() / math.sqrt(len(totals))
 
 
-def root_of_theorem(prior, rule, rounds):
-    """Return the root in Theorem 3.1, √(C_K T K β_T γ_TK)."""
-    facts = {"n_arms": prior.n_arms, "size": SIZE, "noise_variance": prior.noise_variance}
-    facts["eigenvalue"] = navigation_bounds.largest_eigenvalue(prior, SIZE)
-    gain = navigation_bounds.spectral_gain(prior, rounds * SIZE)
-    return float(navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)) - math.pi**2 / 6
+def root_of_theorem():
+    """Return the root in Theorem 3.1, √(C_K T K β_T γ_TK), of forty rounds with UCB's β."""
+    facts = {
+        "n_arms": 8,
+        "size": SIZE,
+        "noise_variance": NOISE,
+        "gain": navigation_bounds.spectral_gain(correlated(), 80),
+    }
+    facts["eigenvalue"] = navigation_bounds.largest_eigenvalue(correlated(), SIZE)
+    return float(navigation_bounds.regret_bound(bandits.UCB(), 40, **facts)) - math.pi**2 / 6
 
 
 def on_a_grid(kernel, dimensions, points):
     axes = np.meshgrid(*[np.linspace(0, 1, points)] * dimensions)
     X = np.column_stack([axis.ravel() for axis in axes])
     return bandits.Prior(np.zeros(len(X)), kernel(X), noise_variance=0.1)
-
-
-def squared_exponential(X, lengthscale=0.3):
-    return np.exp(-0.5 * cdist(X, X, "sqeuclidean") / lengthscale**2)
 
 
 def test_gain_is_over_observations_and_not_over_subsets():
@@ -141,8 +124,7 @@ def test_gain_is_over_observations_and_not_over_subsets():
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 300), (2, 25)])
 def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimensions, points):
     """Relative to (log T)^(d+1), both bounds fall between T = 100 and 10,000; relative to (log T)^(d/2) they grow."""
-    prior = on_a_grid(squared_exponential, dimensions, points)
-    rounds = np.array([100, 1000, 10_000])
+    prior, rounds = on_a_grid(RBF(0.3), dimensions, points), np.array([100, 1000, 10_000])
     greedy = navigation_bounds.greedy_gain(prior, 1000)[0][[99, 999]]
     for gain, T in ((navigation_bounds.spectral_gain(prior, rounds), rounds), (greedy, rounds[:2])):
         assert (np.diff(gain / np.log(T) ** (dimensions + 1)) < 0).all()
@@ -152,9 +134,8 @@ def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimen
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 1000), (2, 35), (3, 11)])
 def test_gain_grows_like_the_stated_power_for_matern(dimensions, points):
     """The gain stays within the stated order from T = 1,000 to 100,000, and exceeds every power of log T eventually."""
-    prior = on_a_grid(lambda X: matern(X / 0.3, X / 0.3), dimensions, points)
-    power = dimensions / (5 + dimensions)
-    rounds = np.array([1e3, 1e4, 1e5])
+    prior = on_a_grid(Matern(0.3, nu=2.5), dimensions, points)
+    power, rounds = dimensions / (5 + dimensions), np.array([1e3, 1e4, 1e5])
     gain = navigation_bounds.spectral_gain(prior, rounds)
     assert (np.diff(gain / (rounds**power * np.log(rounds) ** (1 - power))) < 0).all()
     slopes = np.diff(np.log(gain)) / np.diff(np.log(rounds)) / power
@@ -184,23 +165,20 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
     assert all(value <= K * (1 + 1e-9) for value, K in zip(between, sizes, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("kernel", "last"), [(lambda X: matern(2 * X, 2 * X), 0.6065), (lambda X: squared_exponential(X, 0.5), 0.5755)]
-)
+@pytest.mark.parametrize(("kernel", "last"), [(Matern(0.5, nu=2.5), 0.6065), (RBF(0.5), 0.5755)])
 def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
     """The exponent of T falls towards ½ between 100 and 1,000,000 rounds, for all three rules."""
-    prior = on_a_grid(kernel, 1, 300)
-    rounds = 10.0 ** np.arange(2, 7)
+    prior, rounds = on_a_grid(kernel, 1, 300), 10.0 ** np.arange(2, 7)
     facts = {"n_arms": 300, "size": 2, "noise_variance": 0.1, "eigenvalue": 2.0}
     gain = navigation_bounds.spectral_gain(prior, 2 * rounds)
-    for rule in (bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)):
+    for rule in RULES:
         exponents = np.diff(np.log10(navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)))
         assert (np.diff(exponents) < 0).all()
         assert exponents[0] < 0.65
         assert exponents[-1] == pytest.approx(last, abs=0.001)
 
 
-@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)])
+@pytest.mark.parametrize("rule", RULES)
 def test_regret_splits_into_lost_optimism_and_width(rule):
     """Lemma (9): the sides differ by U_t of the chosen set minus U_t of the best, 0 on average for joint draws."""
     game = played(rule)
@@ -213,11 +191,7 @@ def test_regret_splits_into_lost_optimism_and_width(rule):
 
 
 def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):
-    """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together against one that does not.
-
-    With mean -1, the pair is best with probability Φ(-1/2) = 0.31 under joint draws, Φ(-1/√2) = 0.24 under independent
-    ones.
-    """
+    """Theorem 3.1 (iii) needs that equality. By hand: a pair that varies together, of mean -1, against a sure one."""
     pair = np.array([[1.0, 0.999], [0.999, 1.0]])
     covariance = np.block([[pair, np.zeros((2, 2))], [np.zeros((2, 2)), 1e-6 * np.eye(2)]])
     prior = bandits.Prior([-0.5, -0.5, 0.0, 0.0], covariance, 1.0)
@@ -263,12 +237,11 @@ def test_optimism_lost_by_bayes_ucb_is_sublinear_logarithmic_or_constant(omega, 
     assert growth == pytest.approx(max(1 - xi / omega, 0.0), abs=1e-9 if xi != omega else 0.15)
 
 
-@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)])
+@pytest.mark.parametrize("rule", RULES)
 def test_widths_sum_to_at_most_the_root(rule):
     """Lemma (34): in every game, not only on average; on average they reach a seventh of it."""
     upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
-    root = root_of_theorem(correlated(), bandits.UCB(), 40)
-    root *= math.sqrt(upper.beta(40, 8) / bandits.UCB().beta(40, 8))
+    root = root_of_theorem() * math.sqrt(upper.beta(40, 8) / bandits.UCB().beta(40, 8))
     share = played(rule)["width"].sum(axis=0) / root
     assert 0.135 < share.mean() < 0.155
     assert 0.17 < share.max() < 0.18
@@ -288,7 +261,7 @@ def test_gap_of_thompson_sampling_is_at_most_twice_the_root():
     """Lemma (47). The gap equals the width within its error, and is far below twice the root."""
     game = played(bandits.Thompson(joint=True))
     gap, error = mean_and_error(game["index"] - game["chosen"])
-    assert 2 * root_of_theorem(correlated(), bandits.UCB(), 40) + math.pi**2 / 6 == pytest.approx(601, abs=0.5)
+    assert 2 * root_of_theorem() + math.pi**2 / 6 == pytest.approx(601, abs=0.5)
     width = game["width"].sum(axis=0).mean()
     assert [gap, error, width] == pytest.approx([41.8, 0.2, 41.9], abs=0.05)
     assert abs(gap - width) < error
@@ -307,20 +280,13 @@ def test_variances_add_up_to_at_most_the_gain():
     assert [subset, variances.sum(), repeated] == pytest.approx([1.39, 4.50, 7.86], abs=0.005)
 
 
-@pytest.mark.parametrize(
-    ("rule", "shares"),
-    [
-        (bandits.UCB(), {1.0: 2.27, 4.0: 2.18}),
-        (bandits.BayesUCB(1.5, 2.0), {1.0: 2.36, 4.0: 2.27}),
-        (bandits.Thompson(joint=True), {1.0: 1.13, 4.0: 1.09}),
-    ],
-)
-@pytest.mark.parametrize("variance", [1.0, 4.0])
-def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shares, variance):
-    """Theorem 3.1 with K = 2 and correlated arms, all of 25,000 rounds played; with variance 4, the bound that says so.
+SHARES = {1.0: [2.27, 2.36, 1.13], 4.0: [2.18, 2.27, 1.09]}  # regret of guessing, relative to the bound
 
-    ``shares``: regret of guessing, relative to the bound.
-    """
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("variance", SHARES)
+def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, variance):
+    """Theorem 3.1 with K = 2 and correlated arms, 25,000 rounds played; with variance 4, the bound that says so."""
     rounds, K = 25_000, variance * correlated(6).covariance
     prior = bandits.Prior(np.zeros(6), K, NOISE)
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}
@@ -329,8 +295,10 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     bound = navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)
     truth = prior.draw(200_000, rng=0)
     guessing = rounds * (np.sort(truth, axis=0)[-SIZE:].sum(axis=0) - SIZE * truth.mean(axis=0)).mean()
-    assert long_regret(rule, prior, rounds) < 0.005 * bound
-    assert guessing / bound == pytest.approx(shares[variance], abs=0.005)
+    taken = sum(values[range(6), arms.T].sum() for _, values, _, _, arms in games(rule, prior, 6, rounds))
+    best = np.sort(prior.draw(6, rng=0), axis=0)[-SIZE:].sum()
+    assert (rounds * best - taken) / 6 < 0.005 * bound
+    assert guessing / bound == pytest.approx(SHARES[variance][RULES.index(rule)], abs=0.005)
 
 
 def test_footnote_2_gives_more_than_the_square_root(claim):
@@ -349,7 +317,7 @@ def test_footnote_2_gives_more_than_the_square_root(claim):
 
 def test_the_experiments_parameters_are_a_limit_of_valid_ones():
     """ω = ξ = 1 is refused by the bound. With ω = 1 + δ, ξ = 1 + 2δ paths are the same, the constant useless."""
-    net, valid = grid_roads(5, 5, jitter=0.3, rng=1), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
+    net, valid = eo.roads.grid_roads(5, 5, jitter=0.3, rng=1), bandits.BayesUCB(1 + 1e-9, 1 + 2e-9)
     ends, rules = ("r0c0-r0c1", "r4c3-r4c4"), (bandits.BayesUCB(), valid)
     runs = (bandits.run(net, *ends, ("gp", rule), horizon=40, rng=0) for rule in rules)
     printed, limit = (run.history["path"].tolist() for run in runs)
@@ -391,15 +359,12 @@ def test_drawn_networks_have_negative_cycles():
     net, prior = monaco()
     start, end = net.connections.T.astype(np.int32)  # required by scipy before 1.15
     first = net.edges(eo.datasets.ROUTES["monaco"]["A"][:1])
-
-    def graph(costs):
-        return csr_array((costs[end], (start, end)), shape=(net.n_edges, net.n_edges))
-
+    graph = lambda costs: csr_array((costs[end], (start, end)), shape=(net.n_edges, net.n_edges))
     for truth in prior.draw(20, rng=0).T:
         with pytest.raises(NegativeCycleError):
             bellman_ford(graph(truth), indices=first)
     assert np.isfinite(bellman_ford(graph(prior.mean), indices=first)).all(), "the formula's energies have none"
-    rectified = graph(rectified_mean(prior.mean, 15.0))
+    rectified = graph(bandits.policies.rectified_mean(prior.mean, 15.0))
     assert np.allclose(bellman_ford(rectified, indices=first), dijkstra(rectified, indices=first))
     searches = [lambda f=f: f(rectified, indices=first) for f in (bellman_ford, dijkstra)]
     seconds = [min(timeit.repeat(search, number=1, repeat=2)) for search in searches]

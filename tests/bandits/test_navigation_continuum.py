@@ -58,15 +58,11 @@ def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, nois
     [(bandits.UCB(), 50_000, 1.5), (bandits.BayesUCB(1.5, 2.0), 50_000, 1.3), (bandits.Thompson(True), 125_000, 1.1)],
 )
 def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds, share):
-    """Theorem 3.2: each round offers forty of 150 places in [0, 1]; the confidence parameter is that of its grid.
-
-    ``share``: regret of guessing, relative to the bound. The bound of Thompson sampling is twice as large.
-    """
+    """Theorem 3.2: each round offers forty of 150 places; ``share``: regret of guessing, relative to the bound."""
     places, rng = np.linspace(0, 1, 150), np.random.default_rng(0)
     covariance = matern(places - places[:, None], 0.2)
     prior = bandits.Prior(np.zeros(150), covariance, NOISE)
-    lipschitz = LIPSCHITZ * LENGTHSCALE / 0.2
-    slope = SLOPE * LENGTHSCALE / 0.2
+    lipschitz, slope = LIPSCHITZ * LENGTHSCALE / 0.2, SLOPE * LENGTHSCALE / 0.2
     slopes = 1 + CURVATURE * (LENGTHSCALE / 0.2) ** 2 / (math.pi * slope), math.sqrt(2) * slope
     smooth = {"dimensions": 1, "size": 1, "noise_variance": NOISE, "lipschitz": lipschitz, "slopes": slopes}
     truth, mean, regret = prior.draw(rng=1)[:, 0], np.zeros(150), 0.0
@@ -116,10 +112,7 @@ def test_largest_slopes_of_draws_have_gaussian_tails():
 
 
 def test_matern_kernels_are_four_times_differentiable_above_two_but_not_at_two(claim):
-    """Remark after (5): fourth differences of the kernel at 0, with lengthscale 1.
-
-    For ν = 5/2 they tend to 25. For ν = 2 the kernel has a term -r⁴ log r, so that each halving of the step adds nearly 24 log 2.
-    """
+    """Remark after (5): fourth differences at 0 tend to 25 for ν = 5/2; for ν = 2 (-r⁴ log r) halving adds 24 log 2."""
 
     def fourth(nu, step):
         r = math.sqrt(2 * nu) * np.array([step, 2 * step])
@@ -221,10 +214,7 @@ def test_posterior_deviation_moves_little_though_the_step_of_the_proof_fails():
 
 
 def test_rounding_to_the_grid_costs_at_most_pi_squared_over_6():
-    """Lemma (7), with Lemmas (87) and (97) for its parts: rounding sets of arms to the theorem's grid costs far less.
-
-    Changes of posterior mean and deviation over twelve rounds, summed over the set, on average over 60 runs.
-    """
+    """Lemma (7), with Lemmas (87) and (97) for its parts: rounding sets to the theorem's grid costs far less."""
     rng, rounds, runs, rule = np.random.default_rng(0), 12, 60, bandits.UCB()
     smooth = {"dimensions": 1, "size": SIZE, "noise_variance": NOISE, "lipschitz": LIPSCHITZ, "slopes": TAIL}
     grids = [navigation_bounds.grid_points(rule, t, **smooth) for t in range(1, rounds + 1)]

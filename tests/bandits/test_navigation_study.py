@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.bandits.regression import sum_by_arm
-from emsopt.roads import grid_roads
 from emsopt.surrogates.graph_matern import incidence_laplacian
 
 
@@ -18,7 +16,7 @@ def navigation(script):
 
 def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(navigation):
     """Central differences in the logarithms of all eight; a step of Adam moves each by its rate at most."""
-    net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
+    net = eo.roads.grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
     prior = eo.bandits.navigation_prior(net)
     kernel = replace(prior.kernel, lengthscales=(np.array([1.0, 0.7, 1.5]), np.array(0.5)))
     prior = replace(prior, kernel=kernel, covariance=kernel.covariance())
@@ -41,7 +39,7 @@ def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(naviga
     kernel, parameters = gp.prior.kernel, gp.parameters
     at = gp._current_contexts(kernel).copy()
     gp._move = lambda: None
-    gp._context_gradient(kernel, *sum_by_arm(gp._observed_arms, gp._values))
+    gp._context_gradient(kernel, *eo.bandits.regression.sum_by_arm(gp._observed_arms, gp._values))
     for place in range(8):
         bounds = []
         for step in (1e-5, -1e-5):

@@ -56,10 +56,7 @@ def timed(city, monkeypatch):
 
 @pytest.fixture(scope="session")
 def control_study(script):
-    """The stored study of control problems, after its first plays of one seed a method were made again.
-
-    Later the points where a bound is largest differ in the third digit with the processor.
-    """
+    """The stored study of control problems, of which the first plays are made again; later ones vary by processor."""
     made, table = script("benchmarks/bocvs_study.py"), eo.datasets.load_study("bocvs")
     names = ["cost", "plays", "on_target", "simple_regret", "quality_regret", "cost_regret"]
     for method in eo.optimizers.LEARNERS:

@@ -77,22 +77,11 @@ def random_problem(seed):
     every = [[k for k in range(d) if code >> k & 1] for code in range(1, 2**d)]
     count = rng.integers(2, min(5, len(every)) + 1)
     sets = [every[k] for k in rng.permutation(len(every))[:count]]
-    kinds = (
-        lambda: TruncatedNormal(rng.uniform(0.005, 0.05)),
-        Uniform,
-        lambda: Empirical(rng.random(rng.integers(1, 12))),
-    )
-    marginals = [kinds[rng.integers(3)]() for _ in range(d)]
-    noise = 10 ** rng.uniform(-2.5, -1)
-    problem = Priced(
-        Problem("bumps", f, [(0, 1)] * d, "max"),
-        sets,
-        rng.uniform(0.05, 1, len(sets)),
-        marginals,
-        noise_sd=noise,
-        worst=f(grid(d)).min() - 0.1,
-        price=PRICES[rng.integers(len(PRICES))],
-    )
+    normal, few = lambda: TruncatedNormal(rng.uniform(0.005, 0.05)), lambda: Empirical(rng.random(rng.integers(1, 12)))
+    marginals = [(normal, Uniform, few)[rng.integers(3)]() for _ in range(d)]
+    noise, costs = 10 ** rng.uniform(-2.5, -1), rng.uniform(0.05, 1, len(sets))
+    options = {"noise_sd": noise, "worst": f(grid(d)).min() - 0.1, "price": PRICES[rng.integers(len(PRICES))]}
+    problem = Priced(Problem("bumps", f, [(0, 1)] * d, "max"), sets, costs, marginals, **options)
     values = [problem.expected(i, grid(len(s)), 256).max() for i, s in enumerate(problem.control_sets)]
     if seed in BLIND:
         problem = replace(problem, worst=max(values) + 1)
@@ -116,12 +105,9 @@ def played(seed):
     """Return a problem, its truth, a run with its options, and what the learner held in each round."""
     problem, known, truth = random_problem(seed)
     rng = np.random.default_rng(1000 + seed)
-    options = {
-        "budget": float(rng.uniform(4.5, 8)),
-        "exploration": float(rng.choice([0.6, 0.6, rng.uniform(0.2, 0.8)])),
-        "halving": bool(rng.integers(2)),
-        "alpha": float(rng.choice([0.1, rng.uniform(0.02, 0.4)])),
-    }
+    options = {"budget": float(rng.uniform(4.5, 8))}
+    options["exploration"] = float(rng.choice([0.6, 0.6, rng.uniform(0.2, 0.8)]))
+    options |= {"halving": bool(rng.integers(2)), "alpha": float(rng.choice([0.1, rng.uniform(0.02, 0.4)]))}
     if seed in WRONG:  # far too smooth, and too sure
         known = Hyperparameters(6 * known.lengthscales, 1.0, known.noise_variance / 100)
 

@@ -8,7 +8,6 @@ from refusals import refused
 from scipy import stats
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS
 from emsopt.problems.control import ready_made
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
@@ -39,7 +38,7 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, control_study,
     assert (control_study["on_target"] <= control_study["plays"]).all()
     assert control_study.notna().all(axis=None)
     seeds = control_study.groupby(KEYS[:4])["seed"].nunique()
-    assert set(seeds.index.get_level_values("method")) == set(LEARNERS)
+    assert set(seeds.index.get_level_values("method")) == set(eo.optimizers.LEARNERS)
     assert len(seeds) == len(made.OBJECTIVES) * 2 * 2 * len(made.METHODS)
     assert seeds.tolist() == [made.MORE.get((key[0], key[2]), made.RUNS) for key in seeds.index]
     assert (made.RUNS, made.MORE) == (5, {("ackley", 0.02): 12, ("plant", 0.04): 12})
@@ -142,22 +141,16 @@ def test_levy_is_in_the_study(control_study):
 
 def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(control_study, claim):
     """Where one set holds all others: the four problems of an objective are no four tests of such a method."""
-    runs = control_study[
-        control_study["method"].isin(["ucb-psq", "ts-psq"]) & (control_study["objective"] != "airfoil")
-    ]
+    runs = control_study.query("method in ['ucb-psq', 'ts-psq'] and objective != 'airfoil'")
     same = runs.groupby(["objective", "method", "seed", "cost"])["simple_regret"]
-    assert (same.max() - same.min()).max() == 0
-    assert set(runs.loc[runs["cost"] == 100, "plays"]) == {100}
+    assert ((same.max() - same.min()).max(), set(runs.loc[runs["cost"] == 100, "plays"])) == (0, {100})
     claim("bocvs", "Experiments, text on Figure 2", 100, runs["cost"].max())
 
 
 def test_plays_after_the_exploration(control_study, claim):
     """Figure 2: far more than the baselines where a cheap set is good, hardly more on the plant."""
-    plays, runs, rivals = (
-        later(control_study, "plays"),
-        each_later(control_study, "plays"),
-        ["ucb-psq", "ts-psq", "etc-50"],
-    )
+    plays, runs = later(control_study, "plays"), each_later(control_study, "plays")
+    rivals = ["ucb-psq", "ts-psq", "etc-50"]
     most = plays[rivals].max(axis=1)
     ratio = (plays["unknown-cost"] / most).groupby(level="objective").min()
     assert (ratio[["hartmann", "ackley", "levy"]] > [4, 1.5, 1.5]).all()
@@ -240,13 +233,8 @@ def test_cost_regret_by_method(control_study, claim):
 
 def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows(control_study):
     """It ends with 2 τ M, the theorem has m τ M with m = 7: up to 60 units of cost the plays lose 3.5 to 4.6 τ M."""
-    names = ["hartmann", "ackley"]
-    part = control_study[
-        control_study["objective"].isin(names)
-        & (control_study["method"] == "unknown-cost")
-        & (control_study["cost"] == 60)
-    ]
-    problems = {name: getattr(eo.problems, f"{name}_control")() for name in names}
+    problems = {"hartmann": eo.problems.hartmann_control(), "ackley": eo.problems.ackley_control()}
+    part = control_study.query("objective in @problems and method == 'unknown-cost' and cost == 60")
     M = part["objective"].map({name: p.set_values.max() - p.worst for name, p in problems.items()})
     lost = part["quality_regret"] / (part["plays"] / 7 * M)
     assert [round(lost.min(), 1), round(lost.max(), 1)] == [3.5, 4.6]

@@ -10,19 +10,11 @@ import pandas as pd
 import pytest
 from papers import control_regret as bounds
 from scipy.stats import multivariate_normal
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import emsopt as eo
 from emsopt.optimizers.control.search import with_regret
 from emsopt.problems import ControlProblem, Problem, Uniform
-
-
-def squared_exponential(X, lengthscale):
-    return np.exp(-(((X[:, None] - X) / lengthscale) ** 2).sum(axis=2) / 2)
-
-
-def matern(X, lengthscale):
-    r = np.sqrt(5 * (((X[:, None] - X) / lengthscale) ** 2).sum(axis=2))
-    return (1 + r + r**2 / 3) * np.exp(-r)
 
 
 def grid(d, side):
@@ -42,7 +34,7 @@ def best_gain(K, t):
 
 
 def test_bound_on_the_gain_is_above_the_best_of_all_plays_and_close():
-    K = squared_exponential(grid(1, 7), 0.4)
+    K = RBF(0.4)(grid(1, 7))
     bound = bounds.gain_bound(K, 10)
     for t in (1, 4):
         assert best_gain(K, t) - 1e-12 <= bound(t) <= 1.2 * best_gain(K, t) + 0.2
@@ -58,14 +50,14 @@ def growth(K):
 @pytest.mark.parametrize(("d", "side", "times"), [(1, 100, 2.9), (2, 12, 4.0), (3, 6, 5.6)])
 def test_largest_gain_of_a_smooth_kernel_grows_slowly(d, side, times):
     """At most like (log T)^(d+1), from 100 to 10,000 plays, and far more slowly than √T."""
-    assert growth(squared_exponential(grid(d, side), 0.5)) == pytest.approx(times, abs=0.05)
+    assert growth(RBF(0.5)(grid(d, side))) == pytest.approx(times, abs=0.05)
     assert times < min(2 ** (d + 1), 10)  # log T doubles, √T grows tenfold
 
 
 @pytest.mark.parametrize(("d", "side", "times", "rate"), [(1, 100, 3.4, 7.5), (2, 12, 5.6, 24.7)])
 def test_matern_gain_stays_below_its_rate(d, side, times, rate):
     """T^(d(d+1)/(2ν+d(d+1))) log T with ν = 5/2, from 100 to 10,000 plays; a rougher kernel has more to learn."""
-    rough, smooth = (growth(kernel(grid(d, side), 0.5)) for kernel in (matern, squared_exponential))
+    rough, smooth = (growth(kernel(grid(d, side))) for kernel in (Matern(0.5, nu=2.5), RBF(0.5)))
     assert rough == pytest.approx(times, abs=0.05)
     assert 2 * 100 ** (d * (d + 1) / (5 + d * (d + 1))) == pytest.approx(rate, abs=0.05)
     assert smooth < rough < rate
@@ -250,14 +242,14 @@ def deviations(K, noise):
 
 
 def test_a_larger_box_has_no_smaller_gain():
-    whole, inner = (squared_exponential(size * grid(2, 4), 0.5) for size in (1.0, 0.5))  # of the same shape
+    whole, inner = (RBF(0.5)(size * grid(2, 4)) for size in (1.0, 0.5))  # of the same shape
     part = whole[:8, :8]  # fewer of the same points
     assert [best_gain(K, 3) for K in (whole, part, inner)] == pytest.approx([1.036, 0.972, 0.938], abs=5e-4)
 
 
 def test_information_gain_adds_up_play_by_play():
     """Lemma 4."""
-    K = squared_exponential(np.random.default_rng(0).random((60, 3)), 0.4)
+    K = RBF(0.4)(np.random.default_rng(0).random((60, 3)))
     before, after = (multivariate_normal(cov=part + 0.1 * np.eye(60)).entropy() for part in (K, 0))
     assert gain(K, 0.1) == pytest.approx(before - after, rel=1e-10)
     assert gain(K, 0.1) == pytest.approx(0.5 * np.log1p(deviations(K, 0.1) ** 2 / 0.1).sum(), rel=1e-10)
@@ -266,7 +258,7 @@ def test_information_gain_adds_up_play_by_play():
 def test_confidence_bounds_hold_everywhere_and_always():
     """Lemma 5 with λ = 1 + 2/T and the gain of the plays made: no failure in 40 functions, where δ = 0.1 allows 4."""
     T, noise, X = 40, 0.5, grid(2, 12)
-    lam, K = 1 + 2 / T, squared_exponential(X, 0.3)
+    lam, K = 1 + 2 / T, RBF(0.3)(X)
     for seed in range(40):
         rng = np.random.default_rng(seed)
         centres, heights = rng.integers(0, len(X), 5), 3.0 * rng.standard_normal(5)
@@ -284,7 +276,7 @@ def test_the_sum_of_deviations_needs_a_noise_variance_of_about_one():
     """Lemma 6 holds with Lemma 5's λ = 1 + 2/T, and fails for λ = 100 and plays that tell nothing of each other."""
     T, alone = 200, np.eye(200)
     bound = lambda K, lam: np.sqrt(4 * (T + 2) * gain(K, lam))
-    for K in (alone, *(squared_exponential(np.random.default_rng(d).random((T, d)), 0.3) for d in (1, 3, 6))):
+    for K in (alone, *(RBF(0.3)(np.random.default_rng(d).random((T, d))) for d in (1, 3, 6))):
         assert deviations(K, 1 + 2 / T).sum() <= bound(K, 1 + 2 / T)
     assert (deviations(alone, 100).sum(), bound(alone, 100)) == pytest.approx((T, 28.4), abs=0.05)
 

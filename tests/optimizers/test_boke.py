@@ -47,8 +47,7 @@ def test_constants_of_the_paper(claim):
     assert exploration(10, 1.0, 0.1) == pytest.approx(2 * np.log(2 * np.pi**2 * 100 / 0.3))  # Theorem 4.13
     claim("boke", "Theorem 4.13 (beta_t)", 10)
     assert exploration(10, 3.0, 0.1) == pytest.approx(9 * exploration(10, 1.0, 0.1))
-    # (5.1): the factor alone at t = 1; 128^(-1/7) = 1/2
-    assert [bandwidth(1, 3, 0.1), bandwidth(128, 3, 0.1)] == pytest.approx([0.3, 0.15])
+    assert [bandwidth(1, 3, 0.1), bandwidth(128, 3, 0.1)] == pytest.approx([0.3, 0.15])  # (5.1): 128^(-1/7) = 1/2
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "uniform"])

@@ -7,14 +7,7 @@ from differences import slopes_of
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.boke_auto import (
-    condition_additive,
-    fit_quadratic,
-    interpolate_peak,
-    negative_density,
-    select_additive,
-    upper_bound,
-)
+from emsopt.optimizers.boxes.boke_auto import condition_additive, fit_quadratic, upper_bound
 from emsopt.optimizers.boxes.gp_ucb import refit
 from emsopt.optimizers.recommendation import clip_at_median, normal_scores, standardize_values
 from emsopt.surrogates.gaussian_process import condition
@@ -90,9 +83,7 @@ def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
 
 def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_better():
     """On waves that a process knows well from 25 values, but no quadratic: it would lose 0.009, the process 0.00001."""
-
-    def waves(x):
-        return float(np.sin(6 * x[..., 0]) + np.cos(5 * x[..., 1] - 2))  # 2 at the top
+    waves = lambda x: float(np.sin(6 * x[..., 0]) + np.cos(5 * x[..., 1] - 2))  # 2 at the top
 
     def loss(noisy):
         optimizer = BOKEAuto(waves, bounds=[(0, 1)] * 2, sense="max", noisy=noisy, initial=0, rng=0)
@@ -105,7 +96,7 @@ def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_
     X = np.random.default_rng(6).random((25, 3))
     y = np.array([bowl(x) for x in X])
     process = condition(SquaredExponential(0.2), X, y, noise_ratio=1e-6)
-    assert interpolate_peak(process, X, y, X[y.argmax()]) is None  # a quadratic is exact on a bowl
+    assert boke_auto.interpolate_peak(process, X, y, X[y.argmax()]) is None  # a quadratic is exact on a bowl
 
 
 def test_a_peak_is_no_worse_than_its_neighbours():
@@ -140,7 +131,7 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
 
 def test_slopes_are_those_of_differences(process):
     x = np.random.default_rng(2).random((20, 2))
-    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: negative_density(process, x)):
+    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: boke_auto.negative_density(process, x)):
         numeric = slopes_of(lambda x, function=function: function(x)[0], x)
         np.testing.assert_allclose(function(x)[1], numeric, rtol=1e-4, atol=1e-5)
 
@@ -176,13 +167,10 @@ def test_values_are_cut_at_the_median_over_the_box():
         np.testing.assert_array_equal(standardize_values(clip_at_median(X[:k], np.full(k, 0.1))), 0)
 
 
-def test_a_cone_on_a_plain_is_found():
+def test_a_cone_on_a_plain_is_found_and_a_constant_function_searched_without_a_fit():
     """The first design is flat, which says nothing on lengthscales: the search must not keep to the border."""
     cone = lambda x: max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
     assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5
-
-
-def test_a_constant_function_is_searched_without_a_fit():
     assert eo.maximize(lambda x: 1.0, bounds=[(0, 1)] * 2, budget=12, method="boke-auto", rng=0).fun == 1
 
 
@@ -194,16 +182,12 @@ def covariance_of_sums(a, b, lengthscale):
     return np.exp(-((a[:, None] - b) ** 2) / (2 * lengthscale**2)).mean(axis=2)
 
 
-@pytest.fixture
-def data():
+def test_posterior_and_left_out_predictions_are_those_of_dense_formulas():
+    """The deviation of a part is by Schur's complement in its joint covariance with all observed sums."""
     rng = np.random.default_rng(0)
     X = rng.random((30, 3))
-    return X, standardize_values(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30)), rng.random((8, 3))
-
-
-def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
-    """The deviation of a part is by Schur's complement in its joint covariance with all observed sums."""
-    X, y, x = data
+    y = standardize_values(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30))
+    x = rng.random((8, 3))
     process = condition_additive(X, y, [0.3], [0.01])[0]
     covariance = covariance_of_sums(X, X, 0.3) + 0.01 * np.eye(30)
     across = covariance_of_sums(x[:1, 1:2], X[:, 1:2], 0.3) / 3
@@ -241,10 +225,10 @@ def test_the_sum_is_used_where_it_predicts_better(shape):
     total = np.cos(9 * X + np.arange(5)).sum(axis=1)
     y = {"sum": total, "exponential of a sum": np.exp(2 * total), "product": np.cos(2 * X.sum(axis=1))}[shape]
     process = refit(X, standardize_values(clip_at_median(X, y)), noisy=False, spread=0.7, last=None)
-    chosen = select_additive(X, y, process)
+    chosen = boke_auto.select_additive(X, y, process)
     assert (chosen is None) == (shape == "product")
     assert chosen is None or chosen[0] == (shape != "sum")
-    assert select_additive(X[:, :1], y, process) is None  # of one input there is no sum
+    assert boke_auto.select_additive(X[:, :1], y, process) is None  # of one input there is no sum
 
 
 def test_many_peaks_along_five_inputs_are_searched_by_coordinate(monkeypatch):

@@ -377,11 +377,10 @@ def test_boke_plus_on_boosted_trees(claim):
 
 def competing(rival):
     """Return on which problems BOKE and BOKE+ are behind a rival, and on which ahead: a column for each method."""
-    gaps = {
-        f"{name}, noisy" if part == "noisy" else name: gap(runs, rival)
-        for part in (*PARTS.values(), "sprinkler", "tuning")
-        for name, runs in regrets(part).groupby("problem")
-    }
+    parts = [
+        (part, *of) for part in (*PARTS.values(), "sprinkler", "tuning") for of in regrets(part).groupby("problem")
+    ]
+    gaps = {name + ", noisy" * (part == "noisy"): gap(runs, rival) for part, name, runs in parts}
     assert len(gaps) == 17
     return [pd.DataFrame({name: which(g) for name, g in gaps.items()}).T for which in (behind, ahead)]
 

@@ -363,10 +363,8 @@ def test_cumulative_regret_stays_below_4_34(claim):
     """(4.40), from which (4.34) follows; its part 2 ω(h) T is linear, and so is the regret of a wide kernel."""
     stored, widths = eo.datasets.load_study("boke_theory").query("setting != 'finite'"), (0.02, 0.05, 0.1)
     assert (stored["largest"] < stored["bound"]).all()
-    mean, bound = (
-        stored.pivot(index="t", columns="setting", values=name)[[f"wave, h = {h:g}" for h in widths]]
-        for name in ("mean", "bound")
-    )
+    table = stored.pivot(index="t", columns="setting")
+    mean, bound = (table[name][[f"wave, h = {h:g}" for h in widths]] for name in ("mean", "bound"))
     late = ((mean.loc[1000] - mean.loc[500]) / 500).to_numpy()  # mean regret of a step
     assert late[2] > 4 * late[1] > 4 * late[0]
     assert (bound.loc[1000] > [2 * 1000 * modulus(h) for h in widths]).all()

@@ -35,8 +35,7 @@ def test_it_ends_on_a_top_and_on_the_best_where_starts_cover_them(d):
 
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_neither_the_unit_of_values_nor_of_coordinates_matters(size):
-    bounds = np.array([(0.0, 1e-3), (-1e4, 1e4)])
-    centre = np.array([3e-4, 5e3])
+    bounds, centre = np.array([(0.0, 1e-3), (-1e4, 1e4)]), np.array([3e-4, 5e3])
     function = bowl(centre, size / (bounds[:, 1] - bounds[:, 0]) ** 2)
     x, value = maximize_on_box(function, bounds.T, bounds)
     np.testing.assert_allclose((x - centre) / np.ptp(bounds, axis=1), 0, atol=1e-5)

@@ -189,8 +189,7 @@ def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
     assert (optimizer.centre == centre).all()
     assert tell(*[7.0] * 10)[-1] == EDGE  # 1.76 is below 2: after 80 failures, at most the theorem's
     assert [10 * math.ceil(math.log(d) / math.log(1.5)) for d in (45, 45 / 2)] == [100, 80]
-    assert optimizer.restarts == 1
-    assert optimizer.values[optimizer.optima[0]] == 6.4
+    assert (optimizer.restarts, optimizer.values[optimizer.optima[0]]) == (1, 6.4)
 
 
 @pytest.mark.parametrize("restarts", [0, 1])
@@ -205,8 +204,7 @@ def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts):
     prior = np.array([prior_mean(optimizer, np.flatnonzero(x)) for x in counts])
     mean, variance = world.predict(counts, prior)
     bound = mean - 5 * np.sqrt(variance)
-    assert constant == 0
-    assert gp_pm.MOST_LISTED == 25_000
+    assert (constant, gp_pm.MOST_LISTED) == (0, 25_000)
     assert bound[(counts == optimizer.centre).all(axis=1)][0] == pytest.approx(bound.min(), abs=1e-9)
 
 

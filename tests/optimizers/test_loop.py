@@ -14,8 +14,9 @@ from emsopt.optimizers.deployments._base import Optimizer
 
 
 @pytest.mark.parametrize("method", CHEAP)
-def test_a_run_is_its_history(objective, method):
-    run = eo.minimize(objective, method, budget=BUDGET, rng=0)
+def test_a_run_is_its_history_and_the_bar_shows_the_best_value(objective, method, capsys):
+    run = eo.minimize(objective, method, budget=BUDGET, rng=0, progress=True)
+    assert f"best {run.fun:.6g}" in capsys.readouterr().err
     history = run.history
     assert run.nfev == len(history) == objective.evaluations == BUDGET
     assert list(history.columns) == ["evaluation", "sites", "value", "best", "seconds"]
@@ -38,21 +39,17 @@ def test_rng_decides_everything(city, objective, method):
         assert not same(one, other)
 
 
-@pytest.mark.parametrize("method", CHEAP)
-def test_the_whole_space_is_seen_and_the_optimum_proven(city, method):
-    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=2), "exact")
-    run = eo.minimize(objective, method, budget=10_000, rng=0)
-    everything = eo.evaluators.evaluate_all(city, objective.space, "exact")
-    assert run.nfev == objective.space.count == len(everything.values)
-    assert run.fun == pytest.approx(everything.values.min(), abs=1e-12)
-    assert "optimum" in run.message
-
-
-def test_it_stops_at_the_time_limit(timed):
+def test_it_stops_at_the_time_limit_and_time_already_spent_counts(timed, tmp_path):
     for limit, nfev in ((0.5, 1), (3.0, 3), (3.5, 4)):
         run = eo.minimize(timed, "random", budget=10, rng=0, time_limit=limit)
         assert run.history["seconds"].tolist() == list(range(1, nfev + 1))
         assert run.message == f"time limit of {limit:g} s reached"
+    options = {"rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    eo.minimize(timed, "random", budget=5, **options)
+    more = eo.minimize(timed, "random", budget=10, time_limit=7.5, **options)
+    assert more.history["seconds"].tolist() == list(range(1, 9))
+    again = eo.minimize(timed, "random", budget=10, time_limit=2.5, **options)
+    assert (again.nfev, again.message) == (3, "time limit of 2.5 s reached")
 
 
 class Interrupted(eo.Objective):
@@ -77,11 +74,6 @@ def test_ctrl_c_returns_what_was_found(city, objective, tmp_path):
     interrupted.at = interrupted.evaluations + 1
     with pytest.raises(KeyboardInterrupt):  # before the first value
         eo.minimize(interrupted, "random", budget=3)
-
-
-def test_the_bar_shows_the_best_value(objective, capsys):
-    run = eo.minimize(objective, "random", budget=3, progress=True)
-    assert f"best {run.fun:.6g}" in capsys.readouterr().err
 
 
 def test_bad_options_are_refused(objective):
@@ -188,15 +180,6 @@ def test_a_file_cut_anywhere_resumes(city, tmp_path):
         assert objective.evaluations == 4 - max(0, content[:end].count(b"\n") - 1)  # less the header
         assert evaluations_on_file(file) == [1, 2, 3, 4]
         assert file.read_bytes().endswith(b"\n")
-
-
-def test_time_already_spent_counts(timed, tmp_path):
-    options = {"rng": 0, "checkpoint": tmp_path / "run.jsonl"}
-    eo.minimize(timed, "random", budget=5, **options)
-    more = eo.minimize(timed, "random", budget=10, time_limit=7.5, **options)
-    assert more.history["seconds"].tolist() == list(range(1, 9))
-    again = eo.minimize(timed, "random", budget=10, time_limit=2.5, **options)
-    assert (again.nfev, again.message) == (3, "time limit of 2.5 s reached")
 
 
 def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):

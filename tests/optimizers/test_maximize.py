@@ -137,12 +137,6 @@ def test_a_batch_holds_different_points_and_minimize_is_ask_and_tell(name):
     np.testing.assert_array_equal(by_hand.best[0], run.x)
 
 
-def test_a_box_of_whole_numbers_lists_its_points():
-    box = Box([Integer(-1, 2), Integer(2, 3)])
-    assert box.count == 8
-    assert box.listing().tolist() == [[a, b] for a in range(-1, 3) for b in (2, 3)]
-
-
 def test_an_optimizer_of_another_function_is_refused(deployments):
     """And what is no function, has no box, or names a method of deployments; options of boxes for an Objective."""
     for name, value in {"bounds": [(0, 1)], "noisy": True, "constraints": len}.items():
@@ -162,12 +156,6 @@ def test_an_optimizer_of_another_function_is_refused(deployments):
 
 
 # -- ask and tell
-
-
-def test_without_a_function_there_is_nothing_to_evaluate():
-    optimizer = BOKEAuto(bounds=BOX, sense="min", rng=0)
-    refused("has no function: evaluate the points it asks for yourself", optimizer.objective, optimizer.ask())
-    refused("`bounds` is missing", BOKEAuto, sense="min")
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -190,8 +178,10 @@ def test_named_inputs_are_asked_for_and_told_by_name(noisy):
     assert len(optimizer.pending_points) == 0
 
 
-def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():
+def test_points_wait_in_the_queue_and_what_has_no_function_or_value_yet_says_so():
+    refused("`bounds` is missing", RandomPoints, sense="min")
     optimizer = RandomPoints(bounds=BOX, sense="min", noisy=True, rng=0)
+    refused("has no function: evaluate the points it asks for yourself", optimizer.objective, [0.5, 0.5])
     optimizer.enqueue([0.25, 0.5])
     optimizer.enqueue([[0.5, 0.5], (0.75, 0.5)])
     assert optimizer.ask(3).tolist() == [[0.25, 0.5], [0.5, 0.5], [0.75, 0.5]]
@@ -214,12 +204,6 @@ def test_threads_take_turns(kind, deployments):
     assert len(optimizer.values) == len({tuple(x) for x in optimizer.told}) == 24
     twins, x = (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))), optimizer.ask()
     assert all(np.array_equal(twin.ask(), x) for twin in twins)
-
-
-@pytest.fixture
-def few_tries(monkeypatch):
-    """Let a box give up after 300 random points; one in 10! is in the simplex of ten inputs."""
-    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
 
 
 def simplex(x):
@@ -247,10 +231,10 @@ def test_a_walk_goes_through_whole_numbers_and_choices():
     np.testing.assert_allclose(shares, np.arange(1, 10) / 45, atol=0.06)  # the range of x is proportional to n
 
 
-@pytest.mark.usefixtures("few_tries")
 @pytest.mark.parametrize(("method", "known"), [("boke-auto", "x0"), ("random", "initial")])
-def test_one_feasible_point_is_enough(method, known):
-    """The nearest point of the simplex to the target is, by symmetry, at 0.1 each."""
+def test_one_feasible_point_is_enough(method, known, monkeypatch):
+    """The nearest point of the simplex to the target is, by symmetry, at 0.1 each. One random point in 10! is in it."""
+    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
     f, start = lambda x: float(((x - 0.2) ** 2).sum()), [0.0] * 10
     given = {"x0": start} if known == "x0" else {"initial": [(start, f(np.array(start)))]}
     run = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
@@ -260,8 +244,8 @@ def test_one_feasible_point_is_enough(method, known):
     assert run.fun < 0.3  # 0.4 at the start, 0.1 at best
 
 
-@pytest.mark.usefixtures("few_tries")
-def test_without_a_feasible_point_the_remedy_is_named():
+def test_without_a_feasible_point_the_remedy_is_named(monkeypatch):
+    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
     optimizer = BOKEAuto(bounds=[(0, 1)] * 10, sense="min", constraints=simplex, rng=0)
     refused(r"no feasible point was found: .* pass a feasible point as `x0` \(with ask", optimizer.ask)
     optimizer.enqueue([0.1] * 10)

@@ -68,14 +68,12 @@ def test_errors_are_caught_only_if_wanted(tmp_path):
     assert same(eo.minimize(unstable, **options, catch=ArithmeticError), run)
 
 
-@pytest.mark.parametrize("wrap", [np.float32, lambda v: [v], lambda v: np.array([[v]])])
-def test_an_array_of_one_number_is_a_value(wrap):
-    run, plain = (eo.minimize(f, "random", bounds=BOX, budget=5, rng=0) for f in (lambda x: wrap(bowl(x)), bowl))
-    np.testing.assert_allclose(run.history["value"], plain.history["value"], rtol=1e-6)
-    assert type(run.fun) is float
-
-
-def test_what_is_no_number_is_told_with_its_point():
+def test_an_array_of_one_number_is_a_value_and_what_is_no_number_is_told_with_its_point():
+    plain = eo.minimize(bowl, "random", bounds=BOX, budget=5, rng=0)
+    for wrap in (np.float32, lambda v: [v], lambda v: np.array([[v]])):
+        run = eo.minimize(lambda x, wrap=wrap: wrap(bowl(x)), "random", bounds=BOX, budget=5, rng=0)
+        np.testing.assert_allclose(run.history["value"], plain.history["value"], rtol=1e-6)
+        assert type(run.fun) is float
     for bad, shown in (
         ("high", r"'high' \(str\)"),
         (None, r"None \(NoneType\)"),
@@ -117,9 +115,7 @@ def test_a_lucky_value_does_not_reach_the_target_of_a_noisy_run():
 
 
 def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path):
-    def renamed(x):
-        return bowl(x)
-
+    renamed = lambda x: bowl(x)
     options = {"bounds": BOX, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     eo.minimize(bowl, **options, budget=5)
     with pytest.warns(ResumeWarning, match="written with the function 'bowl', now it is 'test_a_function_with"):
@@ -136,26 +132,19 @@ def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path)
 FOUR = {"k": Integer(0, 3)}
 
 
-def float_of(k):
-    return float(k)
-
-
-def fails(k):
-    raise ValueError("never")
-
-
 def test_the_optimum_is_claimed_only_if_every_value_is_known():
-    for function, unknown in ((lambda k: np.nan if k == 2 else float(k), 1), (lambda k: np.nan, 4), (fails, 4)):
-        run = eo.minimize(function, bounds=FOUR, budget=10, rng=0, catch=ValueError)
+    number, lost, failing = lambda k: float(k), lambda k: np.nan if k == 2 else k, lambda k: k / 0
+    for function, unknown in ((lost, 1), (lambda k: np.nan, 4), (failing, 4)):
+        run = eo.minimize(function, bounds=FOUR, budget=10, rng=0, catch=ZeroDivisionError)
         assert (run.nfev, run.success) == (4, unknown < 4)
         ends = f"{unknown} without a value; {unknown} of 4 evaluations gave no"
         assert run.message.startswith(f"every allowed point asked for; {ends}")
-    asked, told = (RandomPoints(float_of, bounds=FOUR, sense="min", rng=0) for _ in range(2))
+    asked, told = (RandomPoints(number, bounds=FOUR, sense="min", rng=0) for _ in range(2))
     asked.enqueue({"k": 0})
     assert asked.ask() == {"k": 0}  # and its value is never told
     told.tell({"k": 0}, 0.0)  # better than what the run finds
     for optimizer, ends in ((asked, "; 1 without a value"), (told, "")):
-        run = eo.minimize(float_of, optimizer, budget=10, rng=0)
+        run = eo.minimize(number, optimizer, budget=10, rng=0)
         assert (run.fun, run.message) == (1.0, f"every allowed point asked for{ends}")
 
 

@@ -26,14 +26,16 @@ def test_the_number_of_workers_and_cores_does_not_change_a_run(monkeypatch):
             assert same(eo.minimize(bowl, **options, workers=5), serial)
 
 
-def test_a_run_resumes_with_other_workers(tmp_path):
-    options = {"method": "random", "bounds": BOX, "budget": 10, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+@pytest.mark.parametrize("method", FEW)
+def test_a_run_in_batches_resumes_from_anywhere_with_other_workers(method, tmp_path):
+    options = {"method": method, "bounds": BOX, "budget": 14, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     with joblib.parallel_config("threading"):
-        full = eo.minimize(bowl, **options, workers=2)
-        for workers in (1, 3, -1, map):
-            cut(options["checkpoint"], 6)
-            assert same(eo.minimize(bowl, **options, workers=workers), full)
-        assert same(eo.minimize(bowl, **options, batch=4), full)
+        full = eo.minimize(half, **options, workers=2)
+        for lines, workers in ((11, 1), (4, 3), (6, -1), (7, map)):
+            cut(options["checkpoint"], lines)
+            assert same(eo.minimize(half, **options, workers=workers), full)
+    assert same(eo.minimize(half, **options, batch=4), full)
+    refused("belongs to another run: its batch is 4", eo.minimize, half, **options, batch=2)
 
 
 def test_a_run_with_one_worker_resumes_with_one_candidate_at_a_time(tmp_path):
@@ -42,17 +44,6 @@ def test_a_run_with_one_worker_resumes_with_one_candidate_at_a_time(tmp_path):
     with pytest.warns(ResumeWarning, match="one candidate at a time, so `workers` has no effect.* as `initial`"):
         run = eo.minimize(bowl, **options, budget=9, workers=3, checkpoint=tmp_path / "run.jsonl")
     assert same(run, eo.minimize(bowl, **options, budget=9))
-
-
-@pytest.mark.parametrize("method", FEW)
-def test_a_run_in_batches_resumes_from_anywhere(method, tmp_path):
-    file = tmp_path / "run.jsonl"
-    options = {"method": method, "bounds": BOX, "budget": 14, "rng": 0, "batch": 4, "checkpoint": file}
-    full = eo.minimize(half, **options)
-    for lines in (11, 4):
-        cut(file, lines)
-        assert same(eo.minimize(half, **options), full)
-    refused("belongs to another run: its batch is 4", eo.minimize, half, **options | {"batch": 2})
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -14,14 +14,7 @@ from emsopt.optimizers.recommendation import estimated_gains, posterior_means
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
-
-def noisy_valley():
-    valley = lambda x: ((x - 0.3) ** 2).sum(axis=1)
-    return eo.problems.Problem("valley", valley, [(0, 1)] * 2, "min", 0, None, 0.1, 0)
-
-
-def kernels(d):
-    return [SquaredExponential(np.full(d, width)) for width in (0.5, 0.2, 1.0)]
+KERNELS = [SquaredExponential([width, width]) for width in (0.5, 0.2, 1.0)]
 
 
 def test_posterior_means_are_scikit_learns_at_its_own_best_fit(monkeypatch):
@@ -32,7 +25,7 @@ def test_posterior_means_are_scikit_learns_at_its_own_best_fit(monkeypatch):
     y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=40)
     kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF([0.5, 0.5], (0.05, 20)) + WhiteKernel(0.1)
     theirs = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=5, random_state=0).fit(X, y)
-    np.testing.assert_allclose(posterior_means(kernels(2), X, y), theirs.predict(X), atol=2e-3)
+    np.testing.assert_allclose(posterior_means(KERNELS, X, y), theirs.predict(X), atol=2e-3)
 
 
 def waves(n, points=None):
@@ -52,7 +45,7 @@ def test_repeats_count_as_often_as_they_were_observed(centres, monkeypatch):
     monkeypatch.setattr(recommendation, "fit", lambda *a, **options: model)
     monkeypatch.setattr(recommendation, "CENTRES", centres)
     expected = y.mean() + scale * model.predict(X)[0]
-    np.testing.assert_allclose(posterior_means(kernels(2), X, y), expected, atol=1e-6 if centres == 500 else 0.02)
+    np.testing.assert_allclose(posterior_means(KERNELS, X, y), expected, atol=1e-6 if centres == 500 else 0.02)
 
 
 def heavy_tailed(seed, n=60):
@@ -69,7 +62,7 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
     for clearly in (recommendation.ERROR_RATIO, np.inf, 0.0):  # the default, always logarithms, always gains
         monkeypatch.setattr(recommendation, "ERROR_RATIO", clearly)
         data = map(heavy_tailed, range(4))
-        apart = [np.abs(estimated_gains(kernels(2), X, gains) - exact)[30:] for X, exact, gains in data]
+        apart = [np.abs(estimated_gains(KERNELS, X, gains) - exact)[30:] for X, exact, gains in data]
         errors.append(np.mean(apart))
     default, logarithms, plain = errors
     assert default == logarithms < 0.95 * plain
@@ -79,16 +72,16 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
 def test_gains_of_a_smooth_function_are_modelled_themselves():
     X, _, y = waves(60)
     cut = np.maximum(y, np.quantile(y, recommendation.WORST_SHARE))
-    np.testing.assert_array_equal(estimated_gains(kernels(2), X, y), posterior_means(kernels(2), X, cut))
-    np.testing.assert_array_equal(estimated_gains(kernels(2), X, np.r_[0.0, np.ones(59)]), 1)
-    assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()
+    np.testing.assert_array_equal(estimated_gains(KERNELS, X, y), posterior_means(KERNELS, X, cut))
+    np.testing.assert_array_equal(estimated_gains(KERNELS, X, np.r_[0.0, np.ones(59)]), 1)
+    assert (posterior_means(KERNELS, X[:3], np.full(3, 7.0)) == 7).all()
 
 
 def test_ten_thousand_values_are_averaged_in_bounded_memory():
     """A matrix of all pairs of points would take 800 MB."""
     X, exact, y = waves(10_000)
     tracemalloc.start()
-    means = posterior_means(kernels(2), X, y)
+    means = posterior_means(KERNELS, X, y)
     largest = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert largest < 200e6
@@ -119,7 +112,8 @@ def test_a_simulated_deployment_is_recommended_by_its_estimate():
 
 def test_a_run_chooses_among_its_own_evaluations():
     """The optimizer was told an excellent point before the run; the run still returns one it evaluated."""
-    f = noisy_valley()
+    valley = lambda x: ((x - 0.3) ** 2).sum(axis=1)
+    f = eo.problems.Problem("valley", valley, [(0, 1)] * 2, "min", 0, None, 0.1, 0)
     optimizer = RandomPoints(f, rng=0)
     for _ in range(5):
         optimizer.tell([0.3, 0.3], -1.0)

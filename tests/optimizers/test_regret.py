@@ -23,7 +23,7 @@ def features(x):
     return np.column_stack([np.ones(len(x)), x, *(x[:, i] * x[:, j] for i, j in pairs)])
 
 
-def test_regret_of_runs_is_cut_to_the_shortest():
+def test_regret_of_runs_is_cut_to_the_shortest_and_never_negative():
     three, two = (
         Run(np.array([0]), min(values), len(values), "", pd.DataFrame({"value": values}), np.array([0]), min(values))
         for values in ([3.0, 2.0, 4.0], [2.0, 2.0])
@@ -36,9 +36,6 @@ def test_regret_of_runs_is_cut_to_the_shortest():
         (three.history["value"], ("average",), [[1, 0.5, 1]]),
     ):
         np.testing.assert_allclose(empirical_regret(runs, 2.0, *kind), regret)
-
-
-def test_values_below_the_optimum_are_refused():
     refused(r"at most every value; got 2 and a value of 1\.9", empirical_regret, [2.5, 1.9], 2.0)
     assert empirical_regret([2.0 - 1e-12], 2.0)[0, 0] == 0  # rounding is forgiven
 

@@ -147,17 +147,13 @@ def plain_estimate(objective, sites):
     return total
 
 
-CASES = [
-    ("mean_response", {"units": 9}),
-    (("late", 8.0), {"units": 4, "colocation": 2}),
-    ("mean_response", {"units": 1}),
-]
+CASES = [("mean_response", 9, False), (("late", 8.0), 4, 2), ("mean_response", 1, False)]
 
 
-@pytest.mark.parametrize(("metric", "options"), CASES)
-def test_estimate_and_its_changes_are_the_plain_sums(metric, options, st_paul):
+@pytest.mark.parametrize(("metric", "units", "colocation"), CASES)
+def test_estimate_and_its_changes_are_the_plain_sums(metric, units, colocation, st_paul):
     """Probabilities below 0.001 are left out, so that a cost of at most C is off by at most 0.001 C."""
-    objective = eo.Objective(st_paul, eo.DeploymentSpace(st_paul, **options), "approximate", metric)
+    objective = eo.Objective(st_paul, eo.DeploymentSpace(st_paul, units, colocation=colocation), "approximate", metric)
     space, of = objective.space, prepare_estimate(objective)
     for sites in space.sample(4, rng=1):
         x, around = space.group_counts(sites), space.neighbours(sites)

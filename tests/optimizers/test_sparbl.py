@@ -5,7 +5,6 @@ import pytest
 from own_functions import played
 
 import emsopt as eo
-from emsopt.optimizers.deployments.gp_pm import GPpM
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 
@@ -50,7 +49,7 @@ def test_equal_values_say_nothing_and_algorithm_1_can_be_the_acquisition():
     assert optimizer.state is not None
 
 
-@pytest.mark.parametrize("method", [SparBL, SparBLPlus, LocalSearchPlus, GPpM])
+@pytest.mark.parametrize("method", [SparBL, SparBLPlus, LocalSearchPlus, eo.optimizers.GPpM])
 def test_finds_the_optimum_of_st_paul(method, st_paul, every_deployment):
     """The optimum by enumeration, in value, within 100 evaluations; random search would need thousands."""
     objective = eo.Objective(st_paul, 9, "approximate")

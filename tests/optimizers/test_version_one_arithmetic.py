@@ -28,8 +28,7 @@ def test_the_sides_of_version_ones_cut_pick_the_worst_point_of_example_7():
     """Line 8 of Algorithm 1 and "source-side corresponding to x = 1": (1, 1, 0), which has the largest value of all."""
     values = np.einsum("ki,ij,kj->k", SIDES, A, SIDES) + SIDES @ B
     assert SIDES[cuts().argmin()].tolist() == SIDES[values.argmax()].tolist() == [1, 1, 0]
-    assert SIDES[values.argmin()].tolist() == [0, 0, 1]
-    assert (values.min(), values.max()) == (-7, 13)
+    assert (SIDES[values.argmin()].tolist(), values.min(), values.max()) == ([0, 0, 1], -7, 13)
     b = np.array([3, 2, -7])  # with this linear term a cut with the sides exchanged misses the least value too
     values += SIDES @ (b - B)
     between = np.einsum("ki,ij,kj->k", SIDES, -A, 1 - SIDES)

@@ -51,8 +51,7 @@ def test_an_edge_of_two_ends_with_the_first_reduction():
     for _ in range(10):
         optimizer.tell(optimizer.ask(), 8.0)
         seen.append(optimizer.restarts)
-    assert seen == [0] * 9 + [1]
-    assert optimizer.edge == 20
+    assert (seen, optimizer.edge) == ([0] * 9 + [1], 20)
 
 
 def behind(city, units):

@@ -178,28 +178,22 @@ def test_irrelevant_variables_do_not_matter(claim):
     u = np.random.default_rng(1).random((5, 12))
     other = u.copy()
     other[:, 6:] = np.random.default_rng(2).random((5, 6))
-    for make, base in (
-        (ready.hartmann_control, eo.problems.hartmann6()),
-        (ready.ackley_control, eo.problems.ackley6()),
-        (ready.levy_control, eo.problems.levy6()),
-    ):
-        f = make().objective
+    for name in ("hartmann", "ackley", "levy"):
+        problem, base = getattr(ready, f"{name}_control")(), getattr(eo.problems, f"{name}6")()
+        f = problem.objective
         low, high = base.bounds.T
         np.testing.assert_allclose(f(u), -base(low + (high - low) * u[:, :6]), rtol=1e-12)
         np.testing.assert_array_equal(f(u), f(other))
         assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-7)
-        assert f(u).min() > make().worst
+        assert f(u).min() > problem.worst
     claim("bocvs", "Experiments, unrelated variables", u[:, 6:].shape[1])
 
 
 def test_the_ems_service_is_the_evaluators():
     """Today's middle of all settings without relocation, by the evaluator itself."""
     f, city, u = ready.ems_service(), eo.datasets.load_st_paul(), np.array([0.6, 0.5, 0.0, 0.3, 0.7])
-
-    def response(units, load):
-        sites = eo.evaluators.p_median(city, units).sites
-        return eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
-
+    evaluate, median = eo.evaluators.approximate_hypercube, eo.evaluators.p_median
+    response = lambda units, load: evaluate(city.scaled(load), median(city, units).sites).mean_response
     burden = u**ready.POWERS @ ready.BURDENS
     at_first = response(7, 1.25**2) + 1.0
     assert f(u) == pytest.approx(at_first - response(10, 1.1 * 0.9) - burden, abs=2e-3)
@@ -263,15 +257,13 @@ def test_sets_and_costs_are_the_papers(claim):
         assert [[int(c, 16) - 1 for c in members] for members in printed.split(", ")] == list(map(list, FAMILIES[name]))
     assert ready.levy_control().control_sets == ready.ackley_control().control_sets == ready.SETS_OF_TWELVE
     assert ready.COSTS["cheap"] == (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1)
-    assert ready.COSTS["moderate"] == (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1)
-    assert ready.VARIANCES == (0.02, 0.04)
+    assert (ready.COSTS["moderate"], ready.VARIANCES) == ((0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1), (0.02, 0.04))
     claim("bocvs", "Experiments, cost sets and Appendix C, control sets", len(ready.COSTS["cheap"]))
     claim("bocvs", "Experiments, distributions", *ready.VARIANCES)
 
 
 def test_airfoil_sets_do_not_contain_each_other():
-    assert {len(s) for s in ready.AIRFOIL_SETS} == {2}
-    assert contained(ready.AIRFOIL_SETS) == []
+    assert ({len(s) for s in ready.AIRFOIL_SETS}, contained(ready.AIRFOIL_SETS)) == ({2}, [])
     assert len(contained(ready.PLANT_SETS)) > 6
 
 
@@ -279,8 +271,7 @@ def test_one_set_costs_no_less_than_what_contains_it(claim):
     """The paper says that a set inside another costs less: {10, 11, 12} costs as much as {7, ..., 12}."""
     for costs in ready.COSTS.values():
         wrong = {name: [(i, j) for i, j in contained(s) if costs[i] >= costs[j]] for name, s in FAMILIES.items()}
-        assert wrong == {"hartmann": [(3, 5)], "plant": [], "airfoil": []}
-        assert costs[3] == costs[5]
+        assert (wrong, costs[3]) == ({"hartmann": [(3, 5)], "plant": [], "airfoil": []}, costs[5])
     claim("bocvs", "Experiments, order of costs", *(costs[3] for costs in ready.COSTS.values()))
 
 

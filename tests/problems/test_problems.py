@@ -1,4 +1,4 @@
-"""Test functions: their values, their optima, and what they refuse."""
+"""Test functions: their values, their optima, and what they refuse; stations anywhere, against the city they make."""
 
 import pickle
 from dataclasses import replace
@@ -10,6 +10,8 @@ from refusals import refused
 from scipy.optimize import differential_evolution, rosen
 
 import emsopt as eo
+from emsopt.problems import siting
+from emsopt.problems.station_siting import fitted_travel_time, sited_city
 
 PUBLISHED = {
     "ackley6": (0, [0] * 6),
@@ -30,8 +32,7 @@ SPRINKLER = (33, 18, 2e-6, 0.18, 0.015, 0.0199, 1.54, 7.5)
 def test_optimum_is_the_published_one(name):
     f = getattr(eo.problems, name)()
     value, x = PUBLISHED[name]
-    assert f.sense == "min"
-    assert f.best_value == pytest.approx(value, abs=6e-5)
+    assert (f.sense, f.best_value) == ("min", pytest.approx(value, abs=6e-5))
     np.testing.assert_allclose(f.best_x, x, atol=1e-4)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
     values = f(np.random.default_rng(1).uniform(*f.bounds.T, (20_000, f.dimension)))
@@ -42,8 +43,7 @@ def test_optimum_is_the_published_one(name):
 def test_the_paper_s_example_is_at_its_top_where_the_slope_is_zero():
     """(3.5): f' = 0 where tan(3.5 π x) = -1.4 / (3.5 π)."""
     f = eo.problems.decaying_wave()
-    assert f.sense == "max"
-    assert 3.5 * pi * f.best_x[0] == pytest.approx(pi - np.arctan(1.4 / (3.5 * pi)), abs=1e-7)
+    assert (f.sense, 3.5 * pi * f.best_x[0]) == ("max", pytest.approx(pi - np.arctan(1.4 / (3.5 * pi)), abs=1e-7))
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
     assert f(np.linspace(0, 1, 10_001)[:, None]).max() <= f.best_value
     assert f([0.3]) == pytest.approx(-exp(-0.42) * cos(1.05 * pi), rel=1e-13)
@@ -118,7 +118,7 @@ def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
     assert run.fun >= sign * f.best_value - 1e-7
 
 
-def test_what_is_wrong_is_named():
+def test_what_is_wrong_is_named(town):
     f = eo.problems.six_hump_camel()
     refused(r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got shape \(3,\)", f, [0, 0, 0])
     refused(r"x2 is 2\.5, but must be between -2 and 2", f, [0, 2.5])
@@ -127,3 +127,38 @@ def test_what_is_wrong_is_named():
     assert f([3 + 1e-12, 0]) == f([3, 0])  # an optimizer's rounding is no error
     refused("`output` must be one of", eo.problems.sprinkler, "colour")
     refused("low < high in every row", eo.problems.Problem, "flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
+    refused("must have `atom_locations`", siting, town.replace(atom_locations=None), 2)
+    refused("`stations` must be a whole number", siting, town, 0)
+    refused("two coordinates per station; got 3", sited_city, town, [1, 2, 3])
+
+
+@pytest.fixture(scope="module")
+def town():
+    """Return a plane city whose travel times are exactly linear: 90 s to start, 1.5 min a kilometre."""
+    rng = np.random.default_rng(1)
+    atoms, sites = rng.uniform(0, 8, (30, 2)), rng.uniform(2, 6, (6, 2))
+    km = np.hypot(*(sites[:, None] - atoms).transpose(2, 0, 1))
+    options = {"turnout_times": 1.0, "service_times": 40.0, "atom_locations": atoms, "site_locations": sites}
+    return eo.City(rng.uniform(0.01, 0.1, 30), 1.5 + 1.5 * km, **options, geographic=False)
+
+
+def test_at_the_listed_sites_it_is_the_objective_over_the_list(town):
+    """The line being exact, the value is that of the discrete objective at the same places."""
+    np.testing.assert_allclose(fitted_travel_time(town)([0.0, 2.0, 10.0]), [1.5, 4.5, 16.5], rtol=1e-9)
+    f, objective = siting(town, 3), eo.Objective(town, 3)
+    for sites in ([0, 1, 2], [5, 3, 1]):
+        assert f(town.site_locations[sites].ravel()) == pytest.approx(objective(sites), abs=1e-9)
+    assert (f.dimension, f.sense, f.variables) == (6, "min", ("x1", "y1", "x2", "y2", "x3", "y3"))
+
+
+def test_the_sited_city_has_the_value_and_can_be_drawn():
+    city = eo.datasets.load_st_paul()
+    f = siting(city, 4)
+    x = np.random.default_rng(0).uniform(*f.bounds.T)
+    there = sited_city(city, x)
+    e = eo.evaluators.evaluate(there, range(4))
+    assert e.mean_response == pytest.approx(f(x), abs=1e-9)
+    np.testing.assert_allclose(there.site_locations, x.reshape(4, 2))
+    assert (there.atom_shapes, there.total_rate) == (city.atom_shapes, city.total_rate)
+    assert f.variables[:2] == ("lon1", "lat1")
+    np.testing.assert_allclose(f.bounds[:2, 0], city.atom_locations.min(axis=0))

@@ -13,7 +13,6 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt import datasets
-from emsopt.errors import DataUnavailableError
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.roads.energy import edge_energy
 
@@ -75,7 +74,7 @@ def test_monaco_has_the_heights_of_the_published_network_where_it_is_found():
     assert not streets(eo.datasets.load_roads("monaco")) & ENDS_IN_MONACO
     try:
         net = eo.datasets.load_roads("monaco, published")
-    except DataUnavailableError as error:
+    except eo.errors.DataUnavailableError as error:
         pytest.skip(str(error))
     assert not streets(net) & ENDS_IN_MONACO
     if net.name == "monaco, published":
@@ -92,7 +91,7 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     (tmp_path / f"{file}.net.xml").write_text("<net/>")
     wanted = f"not the file that was published.*{file}.net.xml by other means and put it at"
-    with pytest.raises(DataUnavailableError, match=wanted):
+    with pytest.raises(eo.errors.DataUnavailableError, match=wanted):
         eo.datasets.load_roads(name)
     refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
 

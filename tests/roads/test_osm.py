@@ -25,10 +25,7 @@ WAYS = {
 
 def write_map(path, ways=WAYS, relations=(), node_tags=()):
     """Write an OpenStreetMap file; relations are (tags, [(type, ref, role), ...])."""
-
-    def tags(values):
-        return "".join(f'<tag k="{key}" v="{value}"/>' for key, value in dict(values).items())
-
+    tags = lambda values: "".join(f'<tag k="{key}" v="{value}"/>' for key, value in values.items())
     lines = ['<osm version="0.6">']
     for node, (x, y) in NODES.items():
         own = tags(dict(node_tags).get(node, {}))
@@ -84,8 +81,7 @@ def test_map_read_by_eye(osm):
     assert after(net, "20#0") == {"-10#0", "11#0", "20#1"}
     assert after(net, "13#0") == {"-13#0"}, "a U-turn at the dead end"
     assert after(net, "-33#0") == {"-32#0"}
-    # nothing leads to node 2, nor from node 4 on
-    whole = RoadNetwork.from_osm(osm())
+    whole = RoadNetwork.from_osm(osm())  # nothing leads to node 2, nor from node 4 on
     assert set(whole.ids) == {"10#0", "-10#0", "11#0", "-11#0", "12#0", "-12#0", "13#0", "-13#0"}
 
 
@@ -106,31 +102,21 @@ def test_turn_restrictions(osm, kind, vehicle, left):
     assert "20#1" in after(net, "20#0"), "it binds those who come from way 10 alone"
 
 
-@pytest.mark.parametrize(
-    ("kind", "way", "node", "edge", "left"),
-    [
-        ("only_u_turn", 10, 5, "10#0", {"-10#0"}),
-        ("no_u_turn", 20, 5, "20#0", {"-10#0", "11#0", "20#1"}),
-        ("no_u_turn", 13, 7, "13#0", set()),  # at the dead end
-    ],
-)
-def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm, kind, way, node, edge, left):
-    """Way 20 runs on through node 5, and nothing else leads back along way 10."""
-    net = all_roads(osm(relations=[({"type": "restriction", "restriction": kind}, turn(way, node, way))]))
-    assert after(net, edge) == left
+def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
+    """Way 20 runs on through node 5, and nothing else leads back along way 10; node 7 is a dead end."""
+    banned = ("no_u_turn", 20, 5, {"-10#0", "11#0", "20#1"}), ("no_u_turn", 13, 7, set())
+    for kind, way, node, left in (("only_u_turn", 10, 5, {"-10#0"}), *banned):
+        net = all_roads(osm(relations=[({"type": "restriction", "restriction": kind}, turn(way, node, way))]))
+        assert after(net, f"{way}#0") == left
 
 
 def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):
     members = [("way", 10, "from"), ("way", 11, "via"), ("way", 12, "to")]
     net = all_roads(osm(relations=[({"type": "restriction", "restriction": "no_straight_on"}, members)]))
     assert "12#0" in after(net, "11#0")
-    for tags, passes in (
-        ({}, True),
-        ({"barrier": "bollard"}, False),
-        ({"barrier": "gate"}, True),
-        ({"barrier": "bollard", "motor_vehicle": "yes"}, True),
-    ):
-        assert ("12#0" in after(all_roads(osm(node_tags={3: tags})), "11#0")) == passes
+    for tags in ({}, {"barrier": "bollard"}, {"barrier": "gate"}, {"barrier": "bollard", "motor_vehicle": "yes"}):
+        passes = "12#0" in after(all_roads(osm(node_tags={3: tags})), "11#0")
+        assert passes == (tags != {"barrier": "bollard"})
 
 
 def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
@@ -151,10 +137,7 @@ def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
 
 def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
     """Ground rises by 10 m per thousandth of a degree, with a summit at node 6 that the tunnel passes under."""
-
-    def ground(places):
-        return 1e4 * places[:, 1] + 500.0 * (np.abs(places[:, 1] - 0.002) < 1e-9)
-
+    ground = lambda places: 1e4 * places[:, 1] + 500.0 * (np.abs(places[:, 1] - 0.002) < 1e-9)
     net = all_roads(osm(), heights=ground)
     incline = dict(zip(net.ids, net.inclines, strict=True))
     slope = np.arcsin(10 / net.lengths[net.ids.index("10#0")])
@@ -179,22 +162,18 @@ def test_broken_maps_are_refused(osm, tmp_path):
     refused(r"`heights\(places\)` must have shape", RoadNetwork.from_osm, osm(), heights=lambda places: places)
 
 
-@pytest.mark.parametrize(
-    ("tags", "opened"),
-    [
-        ({"access": "no", "emergency": "yes"}, True),
-        ({"access": "private"}, False),
-        ({"motor_vehicle": "emergency"}, True),
-        ({"emergency": "no"}, False),
-        ({"access": "no", "emergency": "fire_hydrant"}, False),  # a hydrant on the way
-        ({"oneway": "-1", "oneway:emergency": "no"}, True),
-        ({"highway": "service", "emergency": "designated"}, True),
-        ({"highway": "service"}, False),
-    ],
-)
-def test_rights_of_emergency_vehicles(osm, tags, opened):
+EMERGENCY_ONLY = [
+    *({"access": "no", "emergency": "yes"}, {"motor_vehicle": "emergency"}, {"oneway": "-1", "oneway:emergency": "no"}),
+    {"highway": "service", "emergency": "designated"},
+]
+CLOSED = [{"access": "private"}, {"emergency": "no"}, {"highway": "service"}]
+CLOSED += [{"access": "no", "emergency": "fire_hydrant"}]  # a hydrant on the way
+
+
+@pytest.mark.parametrize("tags", EMERGENCY_ONLY + CLOSED)
+def test_rights_of_emergency_vehicles(osm, tags):
     path = osm(ways={10: ((1, 5), {"highway": "residential"}), 11: ((5, 3), {"highway": "residential"} | tags)})
-    assert ("11#0" in all_roads(path, vehicle="emergency").ids) == opened
+    assert ("11#0" in all_roads(path, vehicle="emergency").ids) == (tags in EMERGENCY_ONLY)
     assert ("11#0" in all_roads(path).ids) == (tags == {"emergency": "no"})
     refused("`vehicle` must be one of", RoadNetwork.from_osm, path, vehicle="ambulance")
 

@@ -50,12 +50,8 @@ NET = """<?xml version="1.0" encoding="UTF-8"?>
 
 @pytest.fixture
 def net_file(tmp_path):
-    def write(text, name="town.net.xml"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write
+    path = tmp_path / "town.net.xml"
+    return lambda text: path.write_text(text) and path
 
 
 def test_paths_cost_what_bellman_ford_says():
@@ -95,9 +91,7 @@ def test_closed_roads_are_avoided_and_open_again_afterwards():
 
 
 def test_grids_have_u_turns_at_dead_ends_true_lengths_and_one_component():
-    def opposite(net):
-        return ["-".join(reversed(name.split("-"))) for name in net.ids]
-
+    opposite = lambda net: ["-".join(reversed(name.split("-"))) for name in net.ids]
     net = grid_roads(4, 3)
     assert not any(net.ids[a] == opposite(net)[b] for a, b in net.connections)
     assert net.n_edges == 2 * (4 * 2 + 3 * 3)

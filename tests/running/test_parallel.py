@@ -1,5 +1,7 @@
-"""Optimizers keep linear algebra to one thread, so that rounding does not depend on the number of cores."""
+"""Linear algebra on one thread, so that rounding does not depend on the number of cores; a place for compiled code."""
 
+import os
+import tempfile
 import threading
 
 import pytest
@@ -7,15 +9,15 @@ import scipy.linalg  # noqa: F401 - its libraries are limited too
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import emsopt as eo
+from emsopt._running.compiled import choose_cache_folder
 from emsopt._running.parallel import one_thread
-from emsopt.optimizers import RandomSearch
 
 
 def blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def several_threads():
     with threadpool_limits(3, user_api="blas"):
         if blas_threads() != {3}:
@@ -23,10 +25,11 @@ def several_threads():
         yield
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_optimizers_propose_and_learn_on_one_thread():
     seen = []
 
-    class Spy(RandomSearch):
+    class Spy(eo.optimizers.RandomSearch):
         def _propose(self):
             seen.append(blas_threads())
             return super()._propose()
@@ -40,6 +43,7 @@ def test_optimizers_propose_and_learn_on_one_thread():
     assert seen == [{1}, {1}]
 
 
+@pytest.mark.usefixtures("several_threads")
 def test_several_threads_may_be_inside_in_any_order():
     """The first in sets the limit, the last out lifts it, whoever that is."""
     inside, leave = threading.Event(), threading.Event()
@@ -57,3 +61,21 @@ def test_several_threads_may_be_inside_in_any_order():
     leave.set()
     thread.join()
     assert blas_threads() == {3}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have owners on POSIX systems")
+def test_compiled_code_goes_to_a_folder_of_the_users_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "mine")
+    choose_cache_folder()
+    assert os.environ["NUMBA_CACHE_DIR"] == "mine"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    choose_cache_folder()
+    assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / f"emsopt-{os.getuid()}")
+    assert (tmp_path / f"emsopt-{os.getuid()}").stat().st_mode & 0o777 == 0o700
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    (tmp_path / "emsopt-12345").mkdir()  # of another user, who could put code there
+    choose_cache_folder()
+    assert os.environ["NUMBA_CACHE_DIR"] != str(tmp_path / "emsopt-12345")

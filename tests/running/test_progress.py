@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.errors import InputError
 
 CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
@@ -68,5 +67,5 @@ def test_progress_is_a_bar_a_function_or_nothing(name, capsys):
     assert name not in ("bandits.run", "optimizers.minimize") or steps == [(1, 3), (2, 3), (3, 3)]
     task(progress=True)
     assert f"{steps[-1][0]}/{steps[-1][1]}" in capsys.readouterr().err.replace(",", "")
-    with pytest.raises(InputError, match=r"`progress` must be True, False or a function of \(done, total\)"):
+    with pytest.raises(eo.errors.InputError, match=r"`progress` must be True, False or a function of \(done, total\)"):
         task(progress="yes")

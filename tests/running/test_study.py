@@ -82,8 +82,7 @@ def calls(folder):
 def test_rows_come_in_the_order_of_the_cases():
     table = study.run(draws, study.cases(x=range(5), seed=[7]), backend="processes", workers=2)
     assert list(table.columns) == ["x", "seed", "part", "value", "whole"]
-    assert table["x"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert table["part"].tolist() == [0, 1] * 5
+    assert (table["x"].tolist(), table["part"].tolist()) == ([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 1] * 5)
     rng = np.random.default_rng(study.seed_of({"seed": 7, "x": 3}))
     assert table["value"][table["x"] == 3].tolist() == [rng.standard_normal(), rng.standard_normal()]
 
@@ -123,9 +122,7 @@ def test_cases_on_file_are_not_run_again(tmp_path):
     study.run(noted, study.cases(x=[1, 2], folder=str(tmp_path)), file=file)
     cases = study.cases(x=[5, 2, 1], folder=str(tmp_path))
     table = study.run(noted, cases, file=file, progress=lambda done, total: shown.append((done, total)))
-    assert calls(tmp_path) == [1, 2, 5]
-    assert table["tenfold"].tolist() == [50, 20, 10]
-    assert shown == [(2, 3), (3, 3)]
+    assert (calls(tmp_path), table["tenfold"].tolist(), shown) == ([1, 2, 5], [50, 20, 10], [(2, 3), (3, 3)])
     assert len(file.read_text().splitlines()) == 4
 
 

@@ -8,7 +8,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
-from emsopt.errors import ConvergenceError
 from emsopt.surrogates.gaussian_process import _negative_log_likelihood, condition, fit
 from emsopt.surrogates.kernels import Additive, DeploymentKernel, Matern52, SquaredExponential
 
@@ -46,25 +45,12 @@ def test_a_plain_kernel_models_deployments(claim):
 KERNELS = [DeploymentKernel(np.linspace(0.5, 2, 10), 0.8), DeploymentKernel(0.5) + RBF(2.0), RBF(1.5)]
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=["(13)", "composed", "foreign"])
-def test_posterior_and_likelihood_equal_scikit_learns(data, kernel):
-    X, y, prior, elsewhere, prior_elsewhere = data
-    process = condition(kernel, X, y, prior, noise_ratio=1e-3, amplitude=0.7)
-    peer = GaussianProcessRegressor(ConstantKernel(0.7) * kernel, alpha=0.7e-3, optimizer=None).fit(X, y - prior)
-    mean, deviation = peer.predict(elsewhere, return_std=True)
-    got_mean, got_variance = process.predict(elsewhere, prior_elsewhere)
-    np.testing.assert_allclose(got_mean, prior_elsewhere + mean, atol=1e-8)
-    np.testing.assert_allclose(got_variance, deviation**2, atol=1e-8)
-    assert process.log_likelihood == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-8)
-
-
 def test_posterior_equals_the_papers_formulas(data, claim):
     """(14) and (15) with a plain inverse."""
     X, y, prior, elsewhere, prior_elsewhere = data
     kernel = KERNELS[0]
     process = condition(kernel, X, y, prior, noise_ratio=1e-3)
-    inverse = np.linalg.inv(kernel(X) + 1e-3 * np.eye(len(X)))
-    across = kernel(elsewhere, X)
+    inverse, across = np.linalg.inv(kernel(X) + 1e-3 * np.eye(len(X))), kernel(elsewhere, X)
     mean, variance = process.predict(elsewhere, prior_elsewhere)
     np.testing.assert_allclose(mean, prior_elsewhere + across @ inverse @ (y - prior), rtol=0, atol=1e-8)
     expected = kernel.diag(elsewhere) - np.diag(across @ inverse @ across.T)
@@ -121,7 +107,7 @@ BOXES = [SquaredExponential(0.7), Matern52(np.linspace(0.3, 1.2, 10)), Additive(
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, *BOXES])
-@pytest.mark.parametrize("amplitude", [None, 1.0])
+@pytest.mark.parametrize("amplitude", [None, 0.7])
 def test_likelihood_gradient_matches_finite_differences(data, kernel, amplitude):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))
@@ -158,6 +144,6 @@ def test_fit_stays_within_bounds_and_beats_its_start(data):
 
 def test_singular_covariance_and_bad_data_are_refused(data):
     X, y, *_ = data
-    with pytest.raises(ConvergenceError, match="Increase `noise_ratio`"):
+    with pytest.raises(eo.errors.ConvergenceError, match="Increase `noise_ratio`"):
         condition(ConstantKernel(1e6), X, y, noise_ratio=1e-13)
     refused(r"`y` must have shape \(30,\)", condition, KERNELS[0], X, y[:3])

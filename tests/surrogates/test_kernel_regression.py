@@ -32,11 +32,6 @@ def left_out(X, y, h):
     return kernel_regression._leave_one_out(squared, y, h)
 
 
-def mixture(rng):
-    """Return thirty draws from the beta mixture of the paper's Figure 2."""
-    return np.where(rng.random(30) < 0.7, rng.beta(3, 8, 30), rng.beta(10, 2, 30))[:, None]
-
-
 def naive(kernel, x, X, y, h):
     """Mean and density as the paper writes them."""
     weights = BY_THE_BOOK[kernel]((((x[:, None] - X) / h) ** 2).sum(axis=2))
@@ -121,8 +116,7 @@ def test_ten_noisy_values_show_the_wave_unless_the_bandwidth_is_far_too_wide(cla
         found, *others = (np.mean((left_out(X, y, k)[0] - y) ** 2) for k in (h, *grid))
         assert found < 1.02 * min(others)
         errors.append([np.sqrt(np.mean((condition(X, y, k * h).predict(x)[0] - truth) ** 2)) for k in (1, 0.1, 10)])
-    found = np.mean(errors, axis=0)
-    of_the_mean = truth.std()
+    found, of_the_mean = np.mean(errors, axis=0), truth.std()
     assert found[0] < found[1] < 0.5 * of_the_mean
     assert found[2] == pytest.approx(of_the_mean, rel=0.02)
     claim("boke", "Figure 1", *found, of_the_mean)
@@ -157,7 +151,8 @@ def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture(claim):
         return x[1:-1][(w[1:-1] > w[:-2]) & (w[1:-1] >= w[2:])]
 
     for seed in range(100):
-        X = mixture(np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random(30) < 0.7, rng.beta(3, 8, 30), rng.beta(10, 2, 30))[:, None]
         h = kernel_regression.likelihood_bandwidth(X)
         found = peaks(X, h)
         assert found.min() < 0.55 < found.max()
@@ -184,11 +179,7 @@ def test_far_from_all_data_everything_is_finite():
 
 
 def test_normalised_density_equals_scikit_learns():
-    for kernel, other, d in (
-        ("gaussian", "gaussian", 4),
-        ("epanechnikov", "epanechnikov", 1),
-        ("uniform", "tophat", 4),
-    ):
+    for kernel, other, d in zip(BY_THE_BOOK, ("gaussian", "epanechnikov", "tophat"), (4, 1, 4), strict=True):
         (X, y), h = data(d=d), np.full(d, 0.8)
         ours = condition(X, y, h, kernel=kernel).predict(X + 0.05)[1] - log_normalizer(kernel, h) - np.log(len(y))
         theirs = KernelDensity(kernel=other, bandwidth=0.8).fit(X).score_samples(X + 0.05)

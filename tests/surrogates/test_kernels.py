@@ -24,7 +24,7 @@ def by_the_book(x, y, weights, gamma):
 
 
 @pytest.mark.parametrize("colocated", [False, True])
-def test_kernel_equals_the_papers_formula(colocated):
+def test_kernel_equals_the_papers_formula_and_takes_counts_only(colocated):
     X = deployments(6) + colocated * deployments(6, rng=2)
     Y = deployments(5, rng=1) + colocated * deployments(5, rng=3)
     assert X.max() == 1 + colocated
@@ -33,6 +33,8 @@ def test_kernel_equals_the_papers_formula(colocated):
     np.testing.assert_allclose(kernel(X, Y), [[by_the_book(x, y, weights, 0.7) for y in Y] for x in X], rtol=1e-12)
     np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
     np.testing.assert_allclose(kernel(X), kernel(X, X), rtol=1e-14)
+    for wrong in (0.5, -1):
+        refused(f"whole numbers.*got {wrong}", kernel, [[wrong, *[1] * 7]])
 
 
 def test_papers_example():
@@ -66,12 +68,6 @@ def test_kernel_is_positive_semidefinite():
     l, gamma = -6, 3  # a negative weight, which the lemma allows and the package does not: N = 3, p = 1
     K = np.where(np.eye(3), np.exp(l) + 1, np.exp(l / 3) + np.tanh(gamma))  # two of three places differ
     assert np.linalg.eigvalsh(K).min() == pytest.approx(-0.13, abs=5e-3)
-
-
-def test_kernel_refuses_what_are_no_counts():
-    kernel = DeploymentKernel([1.0, 1.0])
-    refused("whole numbers.*got 0.5", kernel, [[0.5, 1]])
-    refused("whole numbers.*got -1", kernel, [[-1, 1]])
 
 
 @pytest.fixture

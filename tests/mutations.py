@@ -309,7 +309,7 @@ IN_PAPER = {
             "BOKE without the density",
             "Section 3.3 (3.12)-(3.13)",
             "optimizers/boxes/boke.py",
-            "0.5 * (np.log(beta) - np.maximum(log_density, LEAST_LOG_DENSITY))",
+            "0.5 * (np.log(beta) - np.maximum(log_density, MIN_LOG_DENSITY))",
             "0.5 * (np.log(beta) - 0 * log_density)",
         ),
         (

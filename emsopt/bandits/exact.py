@@ -40,7 +40,7 @@ from .prior import MEMORY_LIMIT_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
-DRAWS = 512  # joint samples drawn at a time: a matrix product is faster than as many products with vectors
+DRAWS_AT_ONCE = 512  # joint samples drawn at a time: a matrix product is faster than as many products with vectors
 
 
 class ExactGP(Regression):
@@ -60,7 +60,8 @@ class ExactGP(Regression):
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
         self._is_lazy = isinstance(prior, LazyPrior)
-        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS)  # n + 1: never full
+        # n + 1: never full
+        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS_AT_ONCE)
         self._base_mean = prior.mean.copy()
         # in Fortran order BLAS updates it in place
         self._base_covariance = np.empty((0, 0)) if self._is_lazy else np.array(prior.covariance, order="F")

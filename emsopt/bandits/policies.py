@@ -138,7 +138,7 @@ class ShortestPath:
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the cheapest path's edges in driving order, shape (k,), by the costs ``indices`` of all edges, (E,).
 
-        ``allowed`` has one truth value per edge, or per edge and then per connection. Raise `NoWayError` if no path is.
+        ``allowed`` has one truth value per edge, or per edge and then connection. Raise `NoWayError` if no path exists.
         """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)  # the network takes what is closed
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

@@ -100,7 +100,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     if file is not None and file.name.lower().endswith(geography.LAYERS):
         frame = geography.read_layer(file)
     if hasattr(frame, "geometry"):
-        frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
+        frame = geography.layer_to_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
     outlines = geography.read_outlines(file, NAME_PROPERTIES if key is None else (key,), crs=crs)

@@ -228,11 +228,11 @@ class DeploymentSpace:
         places = np.repeat(np.arange(self.city.n_sites), room)
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
 
-    def presented(self, sites: IntArray) -> IntArray:
+    def to_user_form(self, sites: IntArray) -> IntArray:
         """Return the deployment itself: unlike points of other spaces, it needs no conversion to the user's units."""
         return sites
 
-    def shown(self, sites: IntArray) -> str:
+    def to_text(self, sites: IntArray) -> str:
         """Return a deployment as text for a message."""
         return _validate.quote(sites.tolist(), most=200)
 

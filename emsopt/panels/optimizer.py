@@ -25,7 +25,7 @@ from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from ..maps import _colours
 from ..optimizers import METHODS, SparBL
-from ..plots._style import whole_ticks
+from ..plots._style import set_whole_ticks
 from ._charts import place_counts, place_names, units_at
 from ._panel import ROW_LAYOUT, MapView, Panel, SteppedPanel
 from ._widgets import SiteInputs, bar_cell, button, control, paragraphs, table, titled_image
@@ -38,7 +38,7 @@ EXPLANATION = (
 BLUE, GREEN, RED = (_colours.CATEGORIES[k] for k in (0, 2, 4))
 PICTURES = ("convergence", "predictions", "thoughts", "edges")
 HISTORY_COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
-MOST_BARS = 12
+MAX_BARS = 12
 
 
 def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
@@ -171,7 +171,7 @@ def _convergence_picture(history: pd.DataFrame, metric: Metric) -> str:
         axes.step(history.evaluation, best, where="post", color=GREEN, label="best so far")
         _mark_points(axes, history.evaluation, value, history)
         axes.set(xlabel="Evaluation", ylabel=label)
-        whole_ticks(axes.xaxis)
+        set_whole_ticks(axes.xaxis)
         axes.legend(fontsize=9, loc="upper right")
 
     at = history.evaluation.iloc[int(history.value.argmin())]
@@ -218,7 +218,7 @@ def _edge_picture(history: pd.DataFrame) -> str:
             axes.vlines(known.evaluation[known.restart], 0, 1, transform=axes.get_xaxis_transform(), **style)
             axes.legend(fontsize=9)
         axes.set(xlabel="Evaluation", ylabel="Hamming distance", ylim=(0, None))
-        whole_ticks(axes.xaxis)
+        set_whole_ticks(axes.xaxis)
 
     last = known.iloc[-1]
     alt = f"Edge {last.edge:.3g} after evaluation {last.evaluation}; {known.restart.sum()} given up."
@@ -229,7 +229,7 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
     """Return an HTML table of `best_swaps` or, for SparBL and BOCS, of `largest_coefficients`."""
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
-    frame = frame[:MOST_BARS]
+    frame = frame[:MAX_BARS]
     if frame.empty:
         return paragraphs("No model yet, or no deployment left to evaluate.")
     low, high = frame.value.min(), frame.value.max()

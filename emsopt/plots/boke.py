@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ..errors import _validate
 from ..errors._types import ArrayLike
 from ..maps import _colours
-from ._style import AxesArray, AxLike, common_style, shared_legend
+from ._style import AxesArray, AxLike, common_style, merge_legends
 from ._style import panels as grid
 
 
@@ -73,5 +73,5 @@ def boke_step(
     if proposal is not None:
         for panel in axes:
             panel.axvline(proposal, color=_colours.LINE_COLOUR, linewidth=1.8, linestyle=":", label="next")
-    shared_legend(fig, axes, 5)
+    merge_legends(fig, axes, 5)
     return fig, axes

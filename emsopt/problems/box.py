@@ -25,8 +25,8 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 
 ROUNDING = 1e-9  # tolerance for points outside the box, relative to its width; such points are moved to the border
 POINT_TOLERANCE = 1e-6  # differences in every input, in widths of the box, up to which two points count as equal
-TRIES = 10_000  # random points drawn to find one that the constraints allow
-MOST_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
+MAX_TRIES = 10_000  # random points drawn to find one that the constraints allow
+MAX_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
 WALK_STEPS = (20, 10)  # steps of a random walk: the first number, plus the second for each input
 
 
@@ -199,17 +199,17 @@ class Box:
                 raise InputError("A categorical input needs a name: pass `bounds` as a dict from name to input.")
 
     @property
-    def simple(self) -> bool:
+    def is_simple(self) -> bool:
         """Whether the box has neither constraints nor inputs of more than two choices."""
         return self.constraints is None and max(self.sizes) == 1
 
     @cached_property
     def count(self) -> float:
-        """Number of allowed points, infinite with real inputs; above ``MOST_LISTED``, constraints are ignored."""
+        """Number of allowed points, infinite with real inputs; above ``MAX_LISTED``, constraints are ignored."""
         if not (self._whole | (np.array(self.sizes) == 0)).all():
             return np.inf
         count = prod(self._numbers_of_values)
-        return count if self.constraints is None or count > MOST_LISTED else len(self.listing())
+        return count if self.constraints is None or count > MAX_LISTED else len(self.listing())
 
     @property
     def _numbers_of_values(self) -> list[int]:
@@ -229,7 +229,7 @@ class Box:
             for name, one, value in zip(self.names, self.inputs, np.asarray(x).tolist(), strict=True)
         }
 
-    def presented(self, x: FloatArray) -> Any:
+    def to_user_form(self, x: FloatArray) -> Any:
         """Return a canonical point, (d,), as users get it: as a dict if the inputs have names, else as the array."""
         return self.to_dict(x) if self.names else x
 
@@ -250,12 +250,12 @@ class Box:
         allowed = self.call(self.constraints, x.copy())  # a copy, as the constraint may change its argument
         if not isinstance(allowed, (bool, np.bool_)):  # 1 or an array would pass for True by accident
             raise InputError(
-                f"`constraints` must return True (allowed) or False; at {self.shown(x)} it returned "
+                f"`constraints` must return True (allowed) or False; at {self.to_text(x)} it returned "
                 f"{_validate.quote(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
             )
         return bool(allowed)
 
-    def shown(self, x: FloatArray) -> str:
+    def to_text(self, x: FloatArray) -> str:
         """Return a point, (d,), as text for a message."""
         return _validate.quote(self.to_dict(x) if self.names else np.asarray(x).tolist(), most=200)
 
@@ -271,7 +271,7 @@ class Box:
             name = self.names[k] if self.names else f"input {k}"
             raise InputError(f"`x`: {name} must be a whole number; got {given[k]:g}.")
         if not self.allows(point):
-            raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
+            raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.to_text(point)}.")
         return point
 
     def _to_indices(self, x: Mapping[str, Any]) -> list[Any]:
@@ -302,23 +302,23 @@ class Box:
         rng = _validate.generator(rng)
         x = self.try_sample(rng)
         if x is None:
-            such = self.shown(self._from_relative(rng.random(self.dimension)))
+            such = self.to_text(self._from_relative(rng.random(self.dimension)))
             raise InputError(
-                f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "
+                f"no feasible point was found: `constraints` returned False at all of {MAX_TRIES:,} random points of "
+                f"the box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "
                 "(with ask and tell, by `enqueue`)."
             )
         return x
 
     def try_sample(self, rng: np.random.Generator) -> FloatArray | None:
-        """Draw an allowed point, (d,), as `sample` does; return None if none of ``TRIES`` random points is allowed."""
-        for _ in range(TRIES):
+        """Draw an allowed point, (d,), as `sample` does; return None if ``MAX_TRIES`` random points are not allowed."""
+        for _ in range(MAX_TRIES):
             x = self._from_relative(rng.random(self.dimension))
             if self.allows(x):
                 return x  # rejection keeps the draw uniform
         return None
 
-    def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
+    def sample_by_walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
         """Draw an allowed point, (d,), by a random walk (hit-and-run, Smith 1984) from one of ``known``, (n, d).
 
         A step draws a direction, in all inputs or in one, and then points on the line through the current point until

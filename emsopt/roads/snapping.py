@@ -29,11 +29,11 @@ TIE_M = 1e-4  # roads whose distances differ by less are equally near
 OPPOSITE_M = 20.0  # largest distance between the two directions of a street: SUMO draws every lane
 ROADSIDE_M = 25.0
 MOTORWAYS = ("motorway", "motorway_link", "highway.motorway", "highway.motorway_link")
-BLOCK = 2000  # points at a time, to save memory
+POINTS_AT_ONCE = 2000  # points at a time, to save memory
 
 
 class Places(NamedTuple):
-    """Places of K points: point k has entries ``first[k]`` to ``first[k + 1] - 1`` of ``edges`` and ``fractions``."""
+    """Nearest places of K points: those of point k are ``first[k]`` to ``first[k + 1] - 1`` of edges and fractions."""
 
     first: IntArray
     edges: IntArray
@@ -93,8 +93,8 @@ class Snapper:
             points = _validate.unwrap(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
         at_least = self._all_roads[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
         self._require_near(points, name, at_least, limit_m)
-        blocks = range(0, len(points), BLOCK)
-        found = [self._nearest_places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
+        blocks = range(0, len(points), POINTS_AT_ONCE)
+        found = [self._nearest_places(points[k : k + POINTS_AT_ONCE] * self._scale, limit_m) for k in blocks]
         point, edges, fractions, distances = map(np.concatenate, zip(*found, strict=True))
         point += np.repeat(blocks, [len(part[0]) for part in found])  # each block counts its points from 0
         self._require_near(points, name, distances, limit_m)

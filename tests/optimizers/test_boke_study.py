@@ -21,7 +21,7 @@ def test_noise_is_a_twentieth_of_the_spread(study, claim):
     for name in study.FUNCTIONS:
         f = study.problem(name, True)
         points = rng.uniform(*f.bounds.T, (100_000, f.dimension))
-        exact = f.exact(points)
+        exact = f.noise_free_value(points)
         draws = (f(points) - exact) / exact.std()
         assert draws.mean() == pytest.approx(0, abs=5 * study.NOISE / len(draws) ** 0.5)
         assert draws.std() == pytest.approx(study.NOISE, rel=0.04)

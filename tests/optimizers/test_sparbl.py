@@ -17,7 +17,7 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     rows = optimizer.space.sample(30, rng=1)
     features, x = optimizer.features(rows), optimizer.space.group_counts(rows)
     coef = np.random.default_rng(2).standard_normal(features.shape[1])
-    A, b = optimizer._quadratic(coef)
+    A, b = optimizer._quadratic_terms(coef)
     assert [n @ A @ n - np.diag(A) @ n + b @ n for n in x] == pytest.approx(features @ coef)
     assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
 

@@ -200,7 +200,7 @@ def test_the_ems_service_is_the_evaluators():
         sites = eo.evaluators.p_median(city, units).sites
         return eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
 
-    burden = u**ready.POWERS @ ready.BURDENS
+    burden = u**ready.BURDEN_POWERS @ ready.BURDENS
     at_first = response(7, 1.25**2) + 1.0
     assert f(u) == pytest.approx(at_first - response(10, 1.1 * 0.9) - burden, abs=2e-3)
     relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + ready.BURDENS[2] - f(u)
@@ -226,7 +226,7 @@ def test_plant_equals_the_textbook_formula():
 def test_a_plant_without_its_file_or_with_a_forged_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     monkeypatch.setattr("emsopt._files.locate.cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(ready, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
+    monkeypatch.setattr(ready, "PLANT_URL", "http://127.0.0.1:9/gp_leaf_dict.p")
     ready.plant_process.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at plant_growth/gp_leaf_dict.p in.*EMSOPT_DATA"):
         ready.plant()

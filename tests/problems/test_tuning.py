@@ -12,8 +12,8 @@ from emsopt.problems.tuning import (
     SAMPLE_SIZE,
     TARGET_COLUMNS,
     WHOLE_NUMBERS,
-    _rows,
-    _score,
+    _cross_validated_r2,
+    _load_sample,
     forest_tuning,
     xgboost_tuning,
 )
@@ -26,7 +26,7 @@ SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 )
 def test_the_data_are_those_published(name, shape, mean):
     """Rows and columns as their sources state; means as computed from the raw files; a sample of the rows."""
-    table, (X, y) = pd.read_csv(package_file("tuning", f"{name}.csv.gz")), _rows(name)
+    table, (X, y) = pd.read_csv(package_file("tuning", f"{name}.csv.gz")), _load_sample(name)
     assert table.shape == shape
     target = table.pop(TARGET_COLUMNS[name])
     assert target.mean() == pytest.approx(mean, abs=1e-6)
@@ -38,7 +38,7 @@ def test_a_forest_scores_as_by_hand(claim):
     """Five folds written out: 1 - residual over total sum of squares."""
     from sklearn.ensemble import RandomForestRegressor
 
-    X, y = _rows("wine")
+    X, y = _load_sample("wine")
     scores = []
     for fold in np.random.RandomState(0).permutation(SAMPLE_SIZE).reshape(5, 400):
         test, train = np.sort(fold), np.setdiff1d(np.arange(SAMPLE_SIZE), fold)
@@ -78,7 +78,7 @@ def test_boosted_trees_do_well_on_houses():
     good, bad = [60, 4, 0.15, 0.8, 0.8, 0.0, 1.0], [10, 2, 0.01, 0.5, 0.5, 2.0, 10.0]
     assert 0.65 < f(good) < 0.85
     assert f(bad) < 0.2
-    misses = _score.cache_info().misses
+    misses = _cross_validated_r2.cache_info().misses
     assert 0.65 < f(good) < 0.85
-    assert _score.cache_info().misses == misses  # not computed again
+    assert _cross_validated_r2.cache_info().misses == misses  # not computed again
     assert f([10, 2, 0.1, 0.5, 0.5, 2e-40, 5e-324]) == f([10, 2, 0.1, 0.5, 0.5, 0.0, 0.0])

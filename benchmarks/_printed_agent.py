@@ -10,7 +10,7 @@ and forgets them for the contexts, which return to their edges; noise, ν and κ
 import numpy as np
 
 import emsopt as eo
-from emsopt.surrogates.graph_matern import ContextKernel, _distance, matern
+from emsopt.surrogates.graph_matern import ContextKernel, _scaled_distances, matern
 
 RATE = 0.01
 
@@ -58,7 +58,7 @@ def slopes_in_parameters(kernel, weights, arms, contexts, others, their_contexts
     ):
         left, right = contexts / lengths, their_contexts / lengths
         outer[k] = (weight * matern(left, right)).sum()
-        z = _distance(left, right)
+        z = _scaled_distances(left, right)
         pull = 5 / 3 * weight * ((1 + z) * np.exp(-z))
         inner += [(pull * np.square(a[:, None] - b)).sum() for a, b in zip(left.T, right.T, strict=True)]
     return np.concatenate([outer, inner])

@@ -254,10 +254,8 @@ def _checkpoint_format(kind: type[AskTell[Any]], goal: Objective | BoxObjective,
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
     loose = {"batch": batch is None, "function": evaluations.is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
-    may_differ = tuple(name for name, differs in loose.items() if differs)
-    return CheckpointFormat(
-        "emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, may_differ
-    )
+    free = tuple(name for name, differs in loose.items() if differs)
+    return CheckpointFormat("emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, free)
 
 
 def _warn_about_starts(sense: str, given: SimpleNamespace, starts: int) -> None:

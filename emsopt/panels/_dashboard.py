@@ -20,21 +20,11 @@ from ..errors import EmsoptError, InputError
 from ..errors._types import PathLike
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
+from . import _uploads
 from ._charts import has_coordinates
 from ._panel import Panel
 from ._report import report_html
 from ._tabs import Workbench
-from ._uploads import (
-    CityForm,
-    FileChooser,
-    OpenedCity,
-    base_name,
-    check_size,
-    city_from_uploads,
-    city_of_model,
-    files_text,
-    with_control_names,
-)
 from ._widgets import (
     SuccessText,
     add_class,
@@ -181,11 +171,11 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
-        self.form = CityForm(self._read_files, self._read_uploads_again)
+        self.form = _uploads.CityForm(self._read_files, self._read_uploads_again)
         named = "What this scenario is called in the table"
         choose = self._show_chosen_city
         city, sites = ("Which city to look at", (), choose), ("Sites of the random city", (4, 30), choose)
-        opening = FileChooser(description="Open", tooltip="Open a project that was saved", accept=".zip")
+        opening = _uploads.FileChooser(description="Open", tooltip="Open a project that was saved", accept=".zip")
         opening.action = self._open_upload
         controls = {
             "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
@@ -202,7 +192,7 @@ class _Dashboard(Panel):
             "files_made": button("Make files", "Make links to save a table, a map and a picture", self._link_files),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
-        self.message.words = with_control_names
+        self.message.words = _uploads.with_control_names
         for name in ("open", "save", "report", "share"):
             controls[name].layout = {"width": "auto", "min_width": "5em"}
         self.place, at = VBox(), self.controls
@@ -242,15 +232,17 @@ class _Dashboard(Panel):
         if chosen == UPLOAD:
             return SuccessText("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == OPENED_PROJECT:
-            opened = OpenedCity.from_project(self.project)
+            opened = _uploads.OpenedCity.from_project(self.project)
         elif chosen == ST_PAUL:
-            opened = OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
+            opened = _uploads.OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
-            opened = city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
+            opened = _uploads.city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.values.seed}
-            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.values.seed), sites // 2, about=about)
+            opened = _uploads.OpenedCity(
+                datasets.grid_city(sites, sites // 2, rng=self.values.seed), sites // 2, about=about
+            )
         self._show_city(opened)
         return ""
 
@@ -269,22 +261,24 @@ class _Dashboard(Panel):
 
     def _read_uploads_again(self) -> str:
         """Show the city of the files read last under the current options; return a text for the message line."""
-        opened = city_from_uploads(self.uploads, **self.form.options())
+        opened = _uploads.city_from_uploads(self.uploads, **self.form.options())
         self._show_city(opened)
         self.form.show_file_values(opened)
         city, checks = opened.city, opened.log.checks if opened.log else ()
-        head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {files_text(self.uploads)}."
-        said = " ".join([head, *map(with_control_names, opened.sentences)])
+        head = (
+            f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {_uploads.files_text(self.uploads)}."
+        )
+        said = " ".join([head, *map(_uploads.with_control_names, opened.sentences)])
         wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
         told = f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust."
         return told if wrong else SuccessText(said)
 
-    def _show_city(self, opened: OpenedCity, path: Path | None = None) -> None:
+    def _show_city(self, opened: _uploads.OpenedCity, path: Path | None = None) -> None:
         """Show a city in a new workbench, and save it to ``path`` from now on; None for downloads."""
         self.path = None  # stays so if the city cannot be shown
         before = self.place.children
         self.bench = Workbench(opened, self.group, self.sheet, self._reopen)
-        self.bench.message.words = with_control_names
+        self.bench.message.words = _uploads.with_control_names
         self.show(links="", project="")
         for name in ("figures", "busy"):  # remove links to results that have changed
             self.bench.outputs[name].observe(lambda _: self.show(links="", project=""), "value")
@@ -310,7 +304,7 @@ class _Dashboard(Panel):
 
     def _show_project(self, project: Project, path: Path | None = None) -> None:
         """Show the city, settings and scenarios of a project; ``path`` is as for `_show_city`."""
-        self._show_city(OpenedCity.from_project(project), path)
+        self._show_city(_uploads.OpenedCity.from_project(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
         city = self.controls["city"]
         self.quiet = True  # the project is shown already
@@ -327,9 +321,9 @@ class _Dashboard(Panel):
         if not uploads:
             return ""
         self.controls["open"].value = ()
-        check_size(uploads)
+        _uploads.check_size(uploads)
         upload = uploads[0]  # a browser lets one be chosen
-        name = base_name(upload)
+        name = _uploads.base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
         return SuccessText(f"Opened {name}, saved by emsopt {project.version}.")

@@ -14,16 +14,7 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 from .. import plots
 from ..errors._types import FloatArray, Rng
 from ..optimizers import BOKEPlus
-from ..optimizers.boxes.boke import (
-    BANDWIDTH_RULES,
-    BANDWIDTH_SCALE,
-    DELTA,
-    EXPLORING_SHARE,
-    NOISE_SD,
-    exploration,
-    log_upper_bound,
-    profile,
-)
+from ..optimizers.boxes import boke
 from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
@@ -80,12 +71,12 @@ class _BokePanel(SteppedPanel):
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
         factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)
-        rule, rules = "How the bandwidth falls with the points", [*BANDWIDTH_RULES, "fixed"]
+        rule, rules = "How the bandwidth falls with the points", [*boke.BANDWIDTH_RULES, "fixed"]
         inputs, numbers = "Number of inputs of the function; changing it restarts the method", list(self.functions)
         controls = {
-            "scale": control(FloatLogSlider, BANDWIDTH_SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
+            "scale": control(FloatLogSlider, boke.BANDWIDTH_SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
             "rule": control(Dropdown, "scott", "Bandwidth's rule", rule, options=rules),
-            "noise": control(FloatLogSlider, NOISE_SD, "Noise constant ς", noise, (-4, 1, 0.05)),
+            "noise": control(FloatLogSlider, boke.NOISE_SD, "Noise constant ς", noise, (-4, 1, 0.05)),
             "exploring": control(FloatSlider, 1.0, "Exploring, p", exploring, (0.05, 1.0, 0.05)),
             "kernel": control(Dropdown, "gaussian", "Kernel", "Kernel of regression and density", options=kernels),
             "inputs": control(Dropdown, numbers[0], "Inputs", inputs, action=self.restart, options=numbers),
@@ -148,7 +139,7 @@ def _model_picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: Fl
     if inputs == 2:
         alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({label})."
         return image(lambda figure: _draw_maps(method, known, proposal, figure), alt, dpi=72)
-    frame = profile(method)
+    frame = boke.profile(method)
     truth = np.asarray(f.noise_free_value(frame.index.to_numpy()[:, None]))
 
     def draw(figure: Any) -> None:
@@ -168,7 +159,7 @@ def _draw_maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure
     model, (low, high) = method.surrogate(), method.space.bounds.T
     side = np.linspace(0, 1, 61)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    bound = log_upper_bound(model, exploration(len(model.y), method.noise_sd), grid)[0]
+    bound = boke.log_upper_bound(model, boke.exploration(len(model.y), method.noise_sd), grid)[0]
     panels = {"Regression": model.predict(grid)[0], "Log acquisition": bound}
     for axes, (title, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         axes.imshow(values.reshape(61, 61), origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto")
@@ -183,12 +174,12 @@ def _numbers_table(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
         "points t": f"{len(method.values)}",
         "bandwidth h": f"{method.surrogate().bandwidth[0]:.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
-        "β": f"{exploration(len(method.values), method.noise_sd):.3g}",
+        "β": f"{boke.exploration(len(method.values), method.noise_sd):.3g}",
         "best observed": _point_text(*method.best),
         "true maximum": _point_text(f.best_x, f.best_value),
         "next": ", ".join(f"{x:.4f}" for x in proposal),
     }
-    caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING_SHARE}."
+    caption = f"δ = {boke.DELTA}; the default of p in BOKE+ is {boke.EXPLORING_SHARE}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 

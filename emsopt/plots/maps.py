@@ -196,8 +196,7 @@ def _draw_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
         thinness = _colours.line_thinness(city)
         shares = {0.1: "10%", 0.5: "50%", 1: "100% of an atom's calls"}
         style: Style = {"color": _colours.LINE_COLOUR}
-        points = {text: thinness * _line_width(share) for share, text in shares.items()}
-        handles += [legend_marker(text, linewidth=width, **style) for text, width in points.items()]
+        handles += [legend_marker(text, linewidth=thinness * _line_width(x), **style) for x, text in shares.items()]
     spans, dpi = [panel.get_window_extent() for panel in axes], axes[0].figure.dpi
     ax = next(panel for panel, span in zip(axes, spans, strict=True) if span.y0 < spans[-1].y1)
     widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side

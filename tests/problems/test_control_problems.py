@@ -128,7 +128,7 @@ def test_bad_problems_queries_and_plays_are_refused():
         ({"marginals": [Uniform()] * 2}, "or a list of 3, one per variable"),
         ({"objective": eo.problems.hartmann6()}, "sense 'max' and bounds 0 and 1; hartmann6 has 'min'"),
         ({"objective": BOXED}, "boxed has 'max' and .*20.* Convert it by its method on_unit_cube"),
-        ({"objective": replace(FLAT, noise_sd=0.1)}, "no noise, but flat has; give `noise_sd` to the ControlProblem"),
+        ({"objective": replace(FLAT, noise_sd=0.1)}, "no noise, but flat has; pass `noise_sd` to ControlProblem"),
     ):
         refused(message, ControlProblem, **{**given, **change})
     problem, of_points = ready.hartmann_control(), r"must take points, shape \(n, 3\), and return their values"

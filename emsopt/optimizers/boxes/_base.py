@@ -83,9 +83,7 @@ def _resolve_sense(f: BoxFunction, sense: str | None) -> str:
 
 def _missing_function(*x: Any, **inputs: Any) -> float:
     """Raise an error; takes the place of the function in an optimizer that was created without one."""
-    raise InputError(
-        "This optimizer has no function: evaluate the points it asks for yourself, and `tell` their values."
-    )
+    raise InputError("This optimizer has no function: evaluate the points it asks for yourself, and `tell` values.")
 
 
 class BoxOptimizer(AskTell[FloatArray]):

@@ -15,6 +15,7 @@ from ...problems.box import Box
 
 # from points, (K, d), to their values, (K,), and slopes, (K, d)
 SmoothFunction: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Admission: TypeAlias = Callable[[FloatArray], bool]
 Points: TypeAlias = FloatArray | Sequence[FloatArray]
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the range of the values at the starting points
@@ -95,7 +96,7 @@ def rank_on_cube(
 def maximize_admitted(
     function: SmoothFunction,
     space: Box,
-    admits: Callable[[FloatArray], bool],
+    admits: Admission,
     x: FloatArray,
     rng: np.random.Generator,
     *,
@@ -132,10 +133,7 @@ def maximize_admitted(
 def draw_starts(
     bounds: ArrayLike, n: int, rng: np.random.Generator, *, near: Points = (), spread: float = 0.1
 ) -> FloatArray:
-    """Draw n points, (n, d), uniformly within bounds, (d, 2), but every second one around a point of ``near``, if any.
-
-    It then has a normal distribution with standard deviation ``spread`` times the widths, clipped to the bounds.
-    """
+    """Draw n points, (n, d), uniformly within bounds, (d, 2), but every second one near one of ``near``, if any."""
     low, high = np.asarray(bounds, dtype=float).T
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):

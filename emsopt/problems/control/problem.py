@@ -97,9 +97,7 @@ class ControlProblem:
                 f"{f.bounds.tolist()}. Convert it by its method on_unit_cube."
             )
         if f.noise_sd:
-            raise InputError(
-                f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem."
-            )
+            raise InputError(f"`objective` must have no noise, but {f.name} has; pass `noise_sd` to ControlProblem.")
         variables = f.variables
         control_sets = parse_control_sets(self.control_sets, variables)
         m = len(control_sets)
@@ -215,8 +213,7 @@ class ControlProblem:
     def best_of_set(self, i: int) -> tuple[float, FloatArray]:
         """Search thoroughly for the best expected value of set ``i``; return it and the values that attain it, (k,)."""
         controlled, known = list(self.control_sets[i]), self.objective.best_x
-        start = None if known is None else known[controlled]
-        return maximize_expected_value(partial(self.expected, i), len(controlled), start)
+        return maximize_mean(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 
     def acceptable(self, alpha: float) -> IntArray:
         """Return the indices of the acceptable sets, C_*, for the tolerance α = ``alpha``.
@@ -270,9 +267,7 @@ def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: Flo
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
 
-def maximize_expected_value(
-    expected: Callable[..., FloatArray], d: int, start: FloatArray | None
-) -> tuple[float, FloatArray]:
+def maximize_mean(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
     """Return the largest value of ``expected(x, nodes)``, x of shape (n, d), on the unit cube, and its point, (d,)."""
     from scipy.optimize import minimize
 

@@ -71,10 +71,7 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
 ['boke', 'boke+', 'boke-auto', 'gp-ei', 'gp-ucb', 'gp-ucb-fixed', 'kr-ucb', 'random']
 """
 
-METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
-    Optimizer: METHODS,
-    BoxOptimizer: BOX_METHODS,
-}
+METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Any]] = {Optimizer: METHODS, BoxOptimizer: BOX_METHODS}
 DEFAULT_METHODS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
 FUNCTION_BY_SENSE = {"min": "minimize", "max": "maximize"}
 

@@ -353,9 +353,7 @@ class _Dashboard(Panel):
         evaluations = bench.compute()
         named = {name: evaluations[name].sites for name in dict.fromkeys((bench.baseline_name(evaluations), "yours"))}
         sheet = live_sheet(bench.loaded_city, named, threshold=bench.values.threshold, capacity=bench.values.capacity)
-        return self._download(
-            "sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network."
-        )
+        return self._download("sheet.html", sheet.html.encode(), "It works offline, from an e-mail or a stick.")
 
     def _download(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
         """Download a file and show a link to it; return a message that ends with ``hint``."""

@@ -90,9 +90,7 @@ class _NavigationPanel(Panel):
             "seed": seed_input(rng, "Determines the energies that edges need, and the noise"),
             "closed": control(Text, "", "Closed roads", closed, placeholder="none"),
             "close": button("Close the road driven most", tip, self._close_road),
-            "reopen": button(
-                "Open all", "Open all closed roads", lambda: setattr(self.controls["closed"], "value", "")
-            ),
+            "reopen": button("Open all", "Reopen all roads", lambda: setattr(self.controls["closed"], "value", "")),
         }
         view = LiveMap(sentence="This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)

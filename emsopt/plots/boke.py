@@ -62,10 +62,8 @@ def boke_step(
     top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
     top.set(ylim=(floor, ceiling), ylabel="value", title=title)
     shown = np.minimum(profile["bound"], ceiling + 2 * room)  # cut off, for the same reason
-    for panel, base, height, colour, alpha in (
-        (middle, 0, profile["density"], green, 0.3),
-        (bottom, profile["bound"].min(), shown, orange, 0.35),
-    ):
+    areas = [(middle, 0, profile["density"], green, 0.3), (bottom, profile["bound"].min(), shown, orange, 0.35)]
+    for panel, base, height, colour, alpha in areas:
         panel.fill_between(x, base, height, color=colour, alpha=alpha, linewidth=0)
         panel.plot(x, height, color=colour)
     middle.set(ylabel="density W", ylim=(0, None))

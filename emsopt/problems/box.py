@@ -359,8 +359,7 @@ class Box:
         if set(self.sizes) == {1}:  # the usual case, without the detour by parts
             return unit
         hot = [
-            unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)).astype(float)
-            for k, n in enumerate(self.sizes)
+            unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)) * 1.0 for k, n in enumerate(self.sizes)
         ]
         return np.concatenate(hot, axis=-1)
 

@@ -39,11 +39,15 @@ class _NetworkContent:
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
     def add(self, tag: str, element: Attributes, lanes: list[Attributes]) -> None:
-        """Store an element of the network if it is an edge, a connection or the location."""
+        """Store an element of the network: an edge, the location, or a connection of open lanes as a turn."""
         if tag == "edge":
             self._add_edge(element, lanes)
         elif tag == "connection":
-            self._add_connection(element)
+            self.unknown_ends += not {element.get("from"), element.get("to")} <= self._known
+            start = self._open_lanes.get((element.get("from"), element.get("fromLane")))
+            end = self._open_lanes.get((element.get("to"), element.get("toLane")))
+            if start is not None and end is not None and _is_open(element):
+                self.turns.add((start, end))
         elif tag == "location":
             self.location = element
 
@@ -64,14 +68,6 @@ class _NetworkContent:
             edge.get("type") or "unknown",
             _lane_points(lane, where),
         )
-
-    def _add_connection(self, connection: Attributes) -> None:
-        """Store a connection as a turn if it leads from an open lane to an open lane."""
-        self.unknown_ends += not {connection.get("from"), connection.get("to")} <= self._known
-        start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
-        end = self._open_lanes.get((connection.get("to"), connection.get("toLane")))
-        if start is not None and end is not None and _is_open(connection):
-            self.turns.add((start, end))
 
 
 def read_net(path: PathLike) -> dict[str, Any]:

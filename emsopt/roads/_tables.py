@@ -152,7 +152,8 @@ def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
         return straight
     metres = DISTANCE_COLUMNS[key]
     lengths = metres * arcs.numbers(key, "a distance of at least 0", low=0, high=MAX_LENGTH_M / metres)
-    ratio = float(np.median((lengths / straight)[straight > MIN_LENGTH_M])) if (straight > MIN_LENGTH_M).any() else 1.0
+    apart = straight > MIN_LENGTH_M  # the nodes may coincide
+    ratio = float(np.median(lengths[apart] / straight[apart])) if apart.any() else 1.0
     if ratio >= 50:  # metres taken for km give 1000; no real detour comes near
         raise InputError(
             f"{arcs.where}, column {key!r}: most distances are {ratio:.3g} times the straight lines between their "

@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, _validate
-from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
+from ..errors._types import ArrayLike, FloatArray, IntArray
 
 PIECE_M = 100.0
 JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm
@@ -132,7 +132,10 @@ class Snapper:
         at_junction = is_nearest & (to_end <= 0.1) & (to_end * self._total[edge] <= JUNCTION_M)
         meeting = self._junctions[edge[at_junction], np.rint(fraction[at_junction]).astype(np.int64)]
         p, e, f = self._edges_at_junctions(point[at_junction], meeting)
-        opposite = self._is_opposite(point, edge, is_nearest, distance - nearest[point])
+        size, (start, end) = len(self._first_meeting), self._junctions[edge].T
+        forth, back = (point * size + start) * size + end, (point * size + end) * size + start
+        # the other direction of the nearest street, too
+        opposite = np.isin(back, forth[is_nearest]) & (distance - nearest[point] <= OPPOSITE_M)
         along = (is_nearest | opposite) & ~np.isin(point, p)
         point, edge = np.append(point[along], p), np.append(edge[along], e)
         order = np.argsort(point, kind="stable")
@@ -158,12 +161,6 @@ class Snapper:
         point, edge, fraction, distance = point[first], edge[first], fraction[order][first], distance[order][first]
         nearest = np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points))))
         return point, edge, np.minimum(fraction, 1.0), distance, nearest
-
-    def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
-        """Return which edges, ``beyond`` m farther than a point's nearest, are the other direction of its street."""
-        n, (start, end) = len(self._first_meeting), self._junctions[edge].T
-        forth, back = (point * n + start) * n + end, (point * n + end) * n + start
-        return np.isin(back, forth[is_nearest]) & (beyond <= OPPOSITE_M)
 
     def _edges_at_junctions(self, points: IntArray, junctions: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return all edges that meet at the junctions of points as arrays (point, edge, fraction), fraction 0 or 1."""

@@ -47,7 +47,7 @@ def hartmann_exact(problem, i, x):
     """Return E[f] of Hartmann's function for a control set: it is a sum of products of one-dimensional averages."""
     X, total = problem.marginals[0], 0.0
     given = dict(zip(problem.control_sets[i], x, strict=True))
-    bumps = functions.HARTMANN_WEIGHTS, functions.HARTMANN_SHAPES[6], functions.HARTMANN_CENTRES[6]
+    bumps = functions.HARTMANN_WEIGHTS, functions.HARTMANN_SHAPES[6], 1e-4 * functions.HARTMANN_CENTRES[6]
     for weight, A, C in zip(*bumps, strict=True):
         for k in range(6):
             known = np.exp(-A[k] * (given.get(k, 0) - C[k]) ** 2)

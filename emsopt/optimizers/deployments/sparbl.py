@@ -179,7 +179,7 @@ class SparBLPlus(SparBL):
         space, told = self.space, [self.sites[k] for k in np.argsort(self.values, kind="stable")[:4]]
         starts = space.group_counts([*told, *space.sample(4, rng=self.rng)])
         model, tables = (*self._quadratic_terms(coef), coef[-2:]), (self._order, self._ranks, self._cost)
-        return space.deployment(_minimize_by_best_swaps(*model, starts, space.floors, space.capacities, *tables))
+        return space.deployment(_minimize_by_best_swaps(model, starts, space.floors, space.capacities, tables))
 
 
 @njit(cache=True, nogil=True)
@@ -206,22 +206,14 @@ def _preferred_units(counts: IntArray, order: IntArray, cost: FloatArray) -> tup
 
 @njit(cache=True, nogil=True)
 def _minimize_by_best_swaps(
-    A: FloatArray,
-    b: FloatArray,
-    weights: FloatArray,
-    starts: IntArray,
-    floors: IntArray,
-    capacities: IntArray,
-    order: IntArray,
-    ranks: IntArray,
-    cost: FloatArray,
+    model: tuple[FloatArray, ...], starts: IntArray, floors: IntArray, capacities: IntArray, tables: tuple[Any, ...]
 ) -> IntArray:
-    """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x.
+    """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x, (G,).
 
-    x holds the units at each place, shape (G,). cover(x) holds the two features that `SparBLPlus` adds, and ``weights``
-    their coefficients. ``ranks``, (G, M), are each place's positions in ``order``; this and ``cost`` are as for
-    `_preferred_units`.
+    ``model`` has A, b and weights, the coefficients of the two features cover(x) that `SparBLPlus` adds. ``tables`` has
+    order and, last, cost as for `_preferred_units`, and between them each place's positions in order, (G, M).
     """
+    (A, b, weights), (order, ranks, cost) = model, tables
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf
     for s in range(len(starts)):

@@ -233,11 +233,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
             options = {name: value for name, value in objective.options.items() if name == "capacity"}
             guide = Objective(space.city, space, "approximate", objective.metric, **options)
             starts = [space.canonical(_descend(guide, starts, None, show).x)]
-
-        def show_second_search(done: int, note: str = "", total: int | None = None) -> object:
-            return show(done + number * guided, note)
-
-        return _descend(objective, starts, None, show_second_search)
+        return _descend(objective, starts, None, lambda done, note="", total=None: show(done + number * guided, note))
 
 
 class LocalSearchPlus(Optimizer):

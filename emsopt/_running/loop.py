@@ -1,7 +1,7 @@
 """The loop of every run, with its clock, checkpoint, progress bar, callback and Ctrl-C.
 
-For each number that `Steps` yields, the caller proposes a step, takes its result from `Steps.row` or computes it,
-stores it by `Steps.write` before anything is learned from it, and calls `Steps.finish`.
+For each number that `Steps` yields, the caller proposes a step, takes its result from `Steps.stored_row` or computes
+it, stores it by `Steps.write` before anything is learned from it, and calls `Steps.finish`.
 """
 
 import time
@@ -84,14 +84,14 @@ class Steps:
             yield self.number
 
     @property
-    def row(self) -> dict[str, Any] | None:
+    def stored_row(self) -> dict[str, Any] | None:
         """The current step as stored in the checkpoint before an interruption, or None if it is new."""
         return self.file.rows.get(self.number)
 
     def write(self, **values: object) -> None:
         """Store ``values`` of the current step unless the checkpoint already has the step, and set ``seconds``."""
-        if self.row is not None:
-            self.seconds = max(self.seconds, self.row["seconds"])  # batches come in any order, time does not go back
+        if self.stored_row is not None:
+            self.seconds = max(self.seconds, self.stored_row["seconds"])  # batches may end in another order
             self._start = time.perf_counter() - self.seconds  # as if there had been no interruption
             return
         if self.number not in self._new:

@@ -306,7 +306,7 @@ def run(
                 steps.message = f"round {t} has no open path: {error}"
                 break
             chosen = arms[path]
-            if (filed := steps.row) is None:
+            if (filed := steps.stored_row) is None:
                 values = environment.observe(t, chosen)
             else:
                 chosen, values = _stored_round(steps, filed, environment.oracle, arms, chosen, is_open)

@@ -198,7 +198,7 @@ class SparseGP(Regression):
         stays = np.isin(self._points, candidates)
         if not stays.all():
             self._integrate_out(stays)
-        self._add_points(candidates[~np.isin(candidates, self._points)])
+        self._add_inducing_points(candidates[~np.isin(candidates, self._points)])
 
     def _integrate_out(self, kept: BoolArray) -> None:
         """Remove inducing points by integrating them out of q(u); ``kept`` marks those to keep."""
@@ -214,7 +214,7 @@ class SparseGP(Regression):
         self._precision = precision_v - np.eye(len(half))
         self._shift = precision_v @ solve_triangular(self._factor, mean, lower=True)
 
-    def _add_points(self, fresh: IntArray) -> None:
+    def _add_inducing_points(self, fresh: IntArray) -> None:
         """Add inducing points with their prior distribution conditional on the others."""
         left = self._across[:, fresh].T
         rows = self.prior.rows(fresh)

@@ -114,8 +114,8 @@ def estimate_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray
     They come from a Gaussian process of the gains g, or from one of -log(s + max g - g), where s is the distance of the
     best gain from the upper quartile; its mean is transformed back. The second resolves small differences near the
     maximum of a function that falls by orders of magnitude elsewhere. It is used if the sum of its squared
-    leave-one-out errors is below ``ERROR_RATIO`` times that of the first. Errors are those of normal scores, negative
-    ones raised to 0. Both raise the worst gains first, as bad regions need no accurate model.
+    leave-one-out errors is below ``ERROR_RATIO`` times that of the first. Errors are differences of normal scores, and
+    negative scores count as 0. Before both fits the worst gains are raised, as bad regions need no accurate model.
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata

@@ -173,7 +173,7 @@ class ProgressBar(widgets.FloatProgress):
 
 
 class _Cancellation(BaseException):
-    """Raised within the work to end it. Not an Exception, so that no `except Exception` on the way catches it."""
+    """Raised in background work to end it; not an Exception, so that no `except Exception` in the work catches it."""
 
 
 class BackgroundJob(widgets.HBox):

@@ -27,7 +27,7 @@ Attributes: TypeAlias = dict[str, str]
 
 
 class _NetworkContent:
-    """What a file holds: roads by id, legal turns as pairs of indices of roads, and the location element."""
+    """The content of a SUMO network: roads by id, legal turns as pairs of indices of roads, the location element."""
 
     def __init__(self) -> None:
         # length (m), speed limit (m/s), class and points, shape (k, 3), all of the first open lane
@@ -170,7 +170,7 @@ def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
 
 
 def _convert_to_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
-    """Convert lines from metres to degrees; return them and "", or unchanged and the reason why that is impossible."""
+    """Convert lines from metres to degrees; return them and "", or the given lines and why that is impossible."""
     system, reason = location.get("projParameter", "!"), "The file has no projection that fits its coordinates"
     if system in ("!", "-"):  # no projection, for which pyproj is not needed
         return lines, reason

@@ -114,7 +114,7 @@ def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
     told(sparse, rounds_of(prior, 4, np.random.default_rng(5), length=5))
     Z = sparse._points.copy()
     before = np.array(sparse.predict(Z))
-    sparse._add_points(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
+    sparse._add_inducing_points(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
     sparse._solution = None
     np.testing.assert_allclose(sparse.predict(Z), before, rtol=1e-6, atol=1e-9)
     sparse._integrate_out(np.isin(sparse._points, Z[::2]))

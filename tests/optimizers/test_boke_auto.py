@@ -98,7 +98,7 @@ def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_
         optimizer = BOKEAuto(waves, bounds=[(0, 1)] * 2, sense="max", noisy=noisy, initial=0, rng=0)
         for x in np.random.default_rng(6).random((25, 2)):
             optimizer.tell(x, waves(x))
-        optimizer._refit()
+        optimizer._refit_if_due()
         return 2 - waves(optimizer._maximize_at_peak(optimizer.process()))
 
     assert loss(noisy=False) < 1e-3 < loss(noisy=True)

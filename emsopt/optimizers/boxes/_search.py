@@ -15,7 +15,7 @@ from ...problems.box import Box
 
 # from points, (K, d), to their values, (K,), and slopes, (K, d)
 SmoothFunction: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-Admission: TypeAlias = Callable[[FloatArray], bool]
+Predicate: TypeAlias = Callable[[FloatArray], bool]
 Points: TypeAlias = FloatArray | Sequence[FloatArray]
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the range of the values at the starting points
@@ -96,7 +96,7 @@ def rank_on_cube(
 def maximize_admitted(
     function: SmoothFunction,
     space: Box,
-    admits: Admission,
+    admits: Predicate,
     x: FloatArray,
     rng: np.random.Generator,
     *,

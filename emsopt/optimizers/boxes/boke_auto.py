@@ -175,7 +175,7 @@ class BOKEAuto(BoxOptimizer):
         observed = condition(kernel, X, standardize_values(clip_at_median(X, self.gains)), noise_ratio=ratio)
         return condition_on_pending(observed, self.pending_points)
 
-    def _refit(self) -> None:
+    def _refit_if_due(self) -> None:
         """Fit the kernel if a tenth of the points (at least five) are new and the values differ."""
         before = len(self._last_fit.X) if self._last_fit else -5  # -5: the first fit is made at the first values
         if len(self.values) >= before + max(5, before // 10):
@@ -185,7 +185,7 @@ class BOKEAuto(BoxOptimizer):
                 self._additive_settings = select_additive(X, self.gains, self._last_fit)
 
     def _yield_points(self) -> Iterator[FloatArray]:
-        self._refit()
+        self._refit_if_due()
         process = self.process()
         if self._additive_settings and self.rng.random() < SUM_SHARE:
             scored, lengthscale, ratio = self._additive_settings
@@ -230,7 +230,7 @@ class BOKEAuto(BoxOptimizer):
 
 
 def select_additive(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
-    """Return whether scores are modelled, lengthscale and noise ratio of the best additive process, or None.
+    """Return the best additive process: whether it models normal scores, its lengthscale and noise ratio; or None.
 
     The best has the least leave-one-out errors, of normal scores clipped at the box's median. None is returned unless
     these are below ``ERROR_RATIO`` times those of ``process``.

@@ -145,7 +145,7 @@ def bocvs(
         for number in steps:
             i, x = learner.ask()
             phase = learner.phase  # before `tell`, which may change it
-            if (filed := steps.row) is None:
+            if (filed := steps.stored_row) is None:
                 play = problem.play(i, x, rng=random_stream(seed, number))  # the same under each method
             else:
                 i, x, play = _stored_play(steps, filed, problem, i, x)

@@ -62,7 +62,7 @@ GROWTH, SHRINKAGE = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
 MAX_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
-PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
+FIT_STEPS_PLAIN, FIT_STEPS_FIRST, FIT_STEPS_NEXT = 50, 15, 5  # a prior on weights, then a warm start, need fewer
 ALWAYS_FIT_LIMIT = 100  # observations up to which hyperparameters are trained after each one, later less often
 MAX_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
@@ -242,7 +242,7 @@ class GPpM(Optimizer):
             self.centre = climb(self.space, score, bounds, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Return a process fitted to the observations ``rows``, from a previous one, and the constant of its mean."""
+        """Return a process fitted to observations ``rows``, from a previous one, and the constant in its prior mean."""
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
@@ -258,7 +258,7 @@ class GPpM(Optimizer):
             prior + constant,
             noise_ratio=1e-4 if previous is None else previous.noise_ratio,
             spread=SPREAD if shared else np.inf,
-            steps=PLAIN_STEPS if not shared else FIRST_STEPS if previous is None else NEXT_STEPS,
+            steps=FIT_STEPS_PLAIN if not shared else FIT_STEPS_FIRST if previous is None else FIT_STEPS_NEXT,
             amplitude=None if "scale" in self._repairs else 1.0,
         )
         return process, constant
@@ -404,12 +404,12 @@ def climb(
 
 
 def _best_swap(
-    score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
+    score: Score, upper_bounds: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
 ) -> tuple[IntArray | None, float]:
     """Return the deployment, (G,), after the best swap of x, and its score; None if no score is above ``value``."""
-    best, left = None, np.flatnonzero(upper > value)
-    left = left[np.argsort(-upper.flat[left], kind="stable")]
-    while len(left) and upper.flat[left[0]] > value:  # bounds descend: the rest cannot be better
+    best, left = None, np.flatnonzero(upper_bounds > value)
+    left = left[np.argsort(-upper_bounds.flat[left], kind="stable")]
+    while len(left) and upper_bounds.flat[left[0]] > value:  # bounds descend: the rest cannot be better
         some, left = left[:BLOCK], left[BLOCK:]
         candidates, rows = np.repeat(x[None], len(some), axis=0), np.arange(len(some))
         candidates[rows, gives[some // len(takes)]] -= 1

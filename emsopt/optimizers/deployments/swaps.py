@@ -256,7 +256,7 @@ class LocalSearchPlus(Optimizer):
         self._around: list[IntArray] = []
 
     def _promising_swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return the best swaps by the estimate, (k, 2) twin groups, and the changes of it, (k,), ascending."""
+        """Return the best swaps, (k, 2) twin groups, and the changes of the estimated cost, (k,), ascending."""
         change = expected_changes(self._estimate, counts)
         gives, takes = self.space.swappable_groups(counts)
         change = change[np.ix_(gives, takes)]

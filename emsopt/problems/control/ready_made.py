@@ -172,7 +172,7 @@ def plant() -> Problem:
 
 @cache
 def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the plant's lengthscales, (5,), inducing points divided by them, (464, 5), and coefficients, (464,)."""
+    """Return the plant's model: lengthscales, (5,), inducing points divided by them, (464, 5), coefficients, (464,)."""
     from scipy.linalg import solve_triangular
 
     raw = pickles.read_arrays(locate.find_data("plant_growth/gp_leaf_dict.p", PLANT_URL, PLANT_SHA256))

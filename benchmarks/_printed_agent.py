@@ -30,7 +30,7 @@ class KernelPrior(eo.bandits.Prior):
     def rows(self, arms):
         """Return the covariances of k arms with all arms, shape (k, n)."""
         every = np.arange(self.n_arms)
-        return self.kernel.between(arms, self.kernel.contexts[arms], every, self.kernel.contexts)
+        return self.kernel.cross_covariance(arms, self.kernel.contexts[arms], every, self.kernel.contexts)
 
 
 def kernel_at(kernel, parameters):

@@ -230,7 +230,7 @@ def simplex(x):
 def test_a_walk_draws_uniformly(d):
     """On the simplex, each coordinate has mean 1 / (d + 1) and variance d / ((d + 1)² (d + 2)) (Dirichlet)."""
     box, rng = Box([(0, 2)] * d, constraints=simplex), np.random.default_rng(0)
-    drawn = np.array([box.walk([[1e-3] * d], rng=rng) for _ in range(200)])
+    drawn = np.array([box.sample_by_walk([[1e-3] * d], rng=rng) for _ in range(200)])
     assert drawn.min() >= 0
     assert drawn.sum(axis=1).max() <= 1
     np.testing.assert_allclose(drawn.mean(axis=0), 1 / (d + 1), rtol=0.2)
@@ -241,7 +241,7 @@ def test_a_walk_goes_through_whole_numbers_and_choices():
     inputs = {"n": Integer(1, 9), "s": Categorical(["a", "b", "c"]), "x": (0, 1)}
     box = Box(inputs, constraints=lambda n, s, x: x <= 0.1 * n and s != "b")
     rng, start = np.random.default_rng(0), box.canonical({"n": 9, "s": "a", "x": 0.5}).tolist()
-    drawn = np.array([box.walk([start], rng=rng) for _ in range(400)])
+    drawn = np.array([box.sample_by_walk([start], rng=rng) for _ in range(400)])
     assert set(drawn[:, 1]) == {0, 2}
     shares = np.unique(drawn[:, 0], return_counts=True)[1] / 400
     np.testing.assert_allclose(shares, np.arange(1, 10) / 45, atol=0.06)  # the range of x is proportional to n

@@ -328,8 +328,7 @@ def _open_file(
         for number, line in enumerate(lines, 2):
             case: Any = line.get("case")
             with suppress(InputError):  # refused below
-                key = _case_key(case)
-                done[key] = _to_rows(line.get("rows"), case)
+                done[_case_key(case)] = _to_rows(line.get("rows"), case)
                 if set(case) == set(columns):
                     continue
             log.raise_damaged(number)

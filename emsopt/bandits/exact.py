@@ -130,8 +130,7 @@ class ExactGP(Regression):
         deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
         noise = deviations * rng.standard_normal(shape)  # ε: without it samples would have too little variance
         surprise = sums / counts - samples[self._arms] - noise
-        weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
-        return samples + explained.T @ weights
+        return samples + explained.T @ solve_triangular(factor, surprise, lower=True, check_finite=False)
 
     def _start_window(self) -> None:
         """Make the posterior of all arms the C_0 and m_0 of the next observations, and empty the window."""

@@ -249,8 +249,7 @@ class Workbench(Deployments):
             return
         about = {**self.opened.about, "cell_km": finer.demand.cell_km}
         with self.lock:  # a control may respond at the same time
-            rates = finer.rates_by_hour
-            self.opened = replace(self.opened, city=finer.city, log=finer, about=about, by_hour=rates)
+            self.opened = replace(self.opened, city=finer.city, log=finer, about=about, by_hour=finer.rates_by_hour)
             self.city, self.trust.recorded_for = self.opened.city, ()
             caches = (cache.cache_clear for cache in (self.solve, self.near, self.evaluate))
             for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear, *caches):

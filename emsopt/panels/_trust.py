@@ -104,8 +104,7 @@ class TrustTabs:
     def gain_key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return the key of a gain in ``gains``: both deployments and the settings that it depends on."""
         at = self.bench.values
-        sites = (tuple(sorted(e.site_names)) for e in (base, other))
-        return at.load, at.capacity, self.bench.metric, *sites
+        return at.load, at.capacity, self.bench.metric, *(tuple(sorted(e.site_names)) for e in (base, other))
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
         """Return title and cells, by name, of the row with intervals of gains over ``base``; None without comparison.

@@ -138,8 +138,7 @@ class _DeploymentPanel(OwnDeploymentPanel):
 def _best_and_median(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
     """Return the sites of the optimum by the approximate model and of the p-median, and how the former was found."""
     found = best_deployment(Objective(city, units, "approximate"), rng=0)
-    median = p_median(city, units).sites
-    return {"optimum": tuple(found.x.tolist()), "p-median": tuple(median.tolist())}, found.message
+    return {"optimum": tuple(found.x.tolist()), "p-median": tuple(p_median(city, units).sites.tolist())}, found.message
 
 
 # -- load ----------------------------------------------------------------------------------------------------------
@@ -219,8 +218,7 @@ def _evaluate_load(
     found = local_search(Objective(city, space, "approximate", metric), restarts=RESTARTS, rng=0)
     # The two models may rank near ties differently.
     best = min((median.sites, np.asarray(found.x, dtype=int)), key=judge)
-    named = {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}
-    return city, named, median.objective
+    return city, {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}, median.objective
 
 
 def _describe_change(city: City, sites: Sites, median: Sites) -> str:

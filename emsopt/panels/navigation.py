@@ -130,8 +130,7 @@ class _NavigationPanel(Panel):
         return self.runs
 
     def draw(self, answer: dict[str, bandits.NavigationRun]) -> str:
-        figures = _runs_table(self.net, answer, self.settings[-1])
-        self.show(figures=figures, regret=_regret_picture(answer))
+        self.show(figures=_runs_table(self.net, answer, self.settings[-1]), regret=_regret_picture(answer))
         if self.net.polylines is not None:
             latest_first: dict[str, Any] = dict(reversed(answer.items()))
             rounds = max(len(run.history) for run in answer.values())

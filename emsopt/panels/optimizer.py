@@ -158,8 +158,7 @@ def _mark_points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -
     }
     for label, (which, looks) in kinds.items():
         if which.any():
-            style = {"color": BLUE, "linestyle": "", "markersize": 6} | looks
-            axes.plot(x[which], y[which], label=label, **style)
+            axes.plot(x[which], y[which], label=label, **{"color": BLUE, "linestyle": "", "markersize": 6} | looks)
 
 
 def _convergence_picture(history: pd.DataFrame, metric: Metric) -> str:

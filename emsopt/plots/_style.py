@@ -86,8 +86,7 @@ def line_numbers(names: Iterable[str]) -> dict[str, int]:
     result: dict[str, int] = {}
     for name in sorted(names, key=lambda name: name.lower() not in kind):  # known methods first, in their own places
         own = [kind.index(name.lower())] if name.lower() in kind else []
-        free = [k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values()]
-        result[name] = free[0]
+        result[name] = next(k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values())
     return result
 
 

@@ -82,8 +82,7 @@ class Snapper:
         parts = np.maximum(np.ceil(self._length[segments] / PIECE_M), 1).astype(np.int64)
         segment, parts_of = np.repeat(segments, parts), np.repeat(parts, parts)
         number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
-        centres = self._start[segment] + ((number + 0.5) / parts_of)[:, None] * self._step[segment]
-        return cKDTree(centres), segment
+        return cKDTree(self._start[segment] + ((number + 0.5) / parts_of)[:, None] * self._step[segment]), segment
 
     def nearest_places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
         """Return the nearest places of points, shape (K, 2); raise if one is over ``off_road_km`` from any road."""

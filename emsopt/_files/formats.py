@@ -68,7 +68,7 @@ SEPARATORS = ",;\t|^"
 MAX_TITLE_ROWS = 10  # lines above the header, such as titles: further down, rows are data
 HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 START_LENGTH = 2**17  # characters from which the separator is found, as the first lines suffice
-MAX_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
+MAX_EMPTY_COLUMNS = 200  # side by side within one table; a wider gap separates a stray cell from it
 SPLIT_ADVICE = "Split it, for example by year."
 # Numbers and times, which no header has.
 VALUE_PATTERN = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")
@@ -340,7 +340,7 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
     return frame
 
 
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
+WORKBOOK_READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
 def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
@@ -349,7 +349,7 @@ def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[t
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]
         if not width:
-            if far := [b for a, b in pairwise(filled) if b > a + MAX_GAP]:
+            if far := [b for a, b in pairwise(filled) if b > a + MAX_EMPTY_COLUMNS]:
                 raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
             width = filled[-1] + 1
         yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

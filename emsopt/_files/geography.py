@@ -227,7 +227,7 @@ def read_layer(file: Path | Upload) -> Any:
     return frame
 
 
-LAYERS = (".shp", ".gpkg", ".fgb")
+LAYER_ENDINGS = (".shp", ".gpkg", ".fgb")
 
 
 def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:

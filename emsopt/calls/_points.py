@@ -34,11 +34,11 @@ from ..errors._validate import existing_file, quote, unwrap
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 ColumnChoice: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
-FRAME_READERS = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
+FRAME_READERS = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYER_ENDINGS, geography.read_layer)
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out")
 GEOJSON_ENDINGS = (".geojson", ".json")
 PACKED_ENDINGS = (*(ending + ".gz" for ending in TEXT_ENDINGS + GEOJSON_ENDINGS), ".zip")
-ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, *PACKED_ENDINGS)
+ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.WORKBOOK_READERS, *FRAME_READERS, *PACKED_ENDINGS)
 LARGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
@@ -120,9 +120,9 @@ def _from_file(
         return _formats.read_csv(file, choose=choose), crs
     if kind in GEOJSON_ENDINGS:
         return _from_geojson(file, choose, crs), None
-    if kind in _formats.READERS:
-        return _formats.READERS[kind](file, choose), crs
-    kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, ".zip"])
+    if kind in _formats.WORKBOOK_READERS:
+        return _formats.WORKBOOK_READERS[kind](file, choose), crs
+    kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.WORKBOOK_READERS, *FRAME_READERS, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 

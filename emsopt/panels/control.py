@@ -14,7 +14,7 @@ from ..errors._types import Rng
 from ..optimizers import LEARNERS, bocvs
 from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
-from ..problems.control.ready_made import COSTS, VARIANCES
+from ..problems.control.ready_made import COSTS, MARGINAL_VARIANCES
 from ._panel import Panel
 from ._widgets import button, control, image, paragraphs, seed_input, table
 
@@ -126,7 +126,7 @@ class _ControlPanel(Panel):
 def _variance_variants(problem: ControlProblem) -> dict[str, ControlProblem]:
     """Return the problem and, if it is one of `emsopt.problems`, its versions with the paper's variances, by label."""
     make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
-    others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}
+    others = {f"{v:g}": make(variance=v) for v in MARGINAL_VARIANCES} if make else {}
     sets, values = problem.control_sets, problem.objective.noise_free_value(u)
     given = ((p.control_sets, p.objective.noise_free_value(u)) for p in others.values())
     same = all(s == sets and np.array_equal(v, values) for s, v in given)

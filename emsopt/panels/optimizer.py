@@ -36,7 +36,7 @@ EXPLANATION = (
     "the same choices."
 )
 BLUE, GREEN, RED = (_colours.CATEGORIES[k] for k in (0, 2, 4))
-PICTURES = ("convergence", "predictions", "thoughts", "edges")
+PICTURE_NAMES = ("convergence", "predictions", "thoughts", "edges")
 HISTORY_COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
 MAX_BARS = 12
 
@@ -85,7 +85,7 @@ class _OptimizerPanel(SteppedPanel):
             "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.set_units(())),
             "evaluate": button("Evaluate", own, self._evaluate, slow=True),
         }
-        outputs, end_message = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
+        outputs, end_message = ("placed", "said", *PICTURE_NAMES, "where"), "All allowed deployments are evaluated."
         super().__init__(controls, rng, outputs, end_message, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
         self.reset()
@@ -93,7 +93,7 @@ class _OptimizerPanel(SteppedPanel):
         placing = widgets.VBox([self.sites, widgets.HBox(row, layout=ROW_LAYOUT)])
         form = widgets.Accordion([placing], titles=("A deployment of your own",))
         about = f"{EXPLANATION} Minimised: {objective.label}."
-        rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURES)}"
+        rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURE_NAMES)}"
         self.arrange_widgets(f"{city.name}: stepping an optimizer", about, rows, form=form)
         self.respond()
 

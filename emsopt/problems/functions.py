@@ -82,7 +82,7 @@ def _levy(x: FloatArray) -> FloatArray:
     return np.sin(np.pi * w[:, 0]) ** 2 + inner.sum(axis=1) + last
 
 
-DOCSTRING = """Return {what}.
+DOCSTRING_TEMPLATE = """Return {what}.
 
     The {kind} is {best} at {at}.
 
@@ -111,14 +111,14 @@ def _problem_factory(
     what: str,
     sense: str = "min",
 ) -> Callable[..., Problem]:
-    """Return a function that returns a test problem; ``what`` describes the problem in ``DOCSTRING``."""
+    """Return a function that returns a test problem; ``what`` describes the problem in ``DOCSTRING_TEMPLATE``."""
 
     def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
         return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)
 
     make.__name__ = make.__qualname__ = name  # so that help and tracebacks show its own name
     kind, at = f"{sense}imum", ", ".join(f"{x:g}" for x in best_x)
-    make.__doc__ = DOCSTRING.format(what=what, kind=kind, best=best, at=f"({at})", name=name, sense=sense)
+    make.__doc__ = DOCSTRING_TEMPLATE.format(what=what, kind=kind, best=best, at=f"({at})", name=name, sense=sense)
     return make
 
 

@@ -71,7 +71,7 @@ def test_expected_value_equals_the_closed_form(variance):
 
 def test_a_larger_set_is_never_worse_and_the_stored_optima_are_reached():
     for make in (ready.hartmann_control, ready.ackley_control, ready.levy_control, ready.ems_control):
-        for variance in ready.VARIANCES:
+        for variance in ready.MARGINAL_VARIANCES:
             problem = make(variance=variance)
             values = problem.set_values
             for i, small in enumerate(problem.control_sets):
@@ -264,9 +264,9 @@ def test_sets_and_costs_are_the_papers(claim):
     assert ready.levy_control().control_sets == ready.ackley_control().control_sets == ready.SETS_OF_TWELVE
     assert ready.COSTS["cheap"] == (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1)
     assert ready.COSTS["moderate"] == (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1)
-    assert ready.VARIANCES == (0.02, 0.04)
+    assert ready.MARGINAL_VARIANCES == (0.02, 0.04)
     claim("bocvs", "Experiments, cost sets and Appendix C, control sets", len(ready.COSTS["cheap"]))
-    claim("bocvs", "Experiments, distributions", *ready.VARIANCES)
+    claim("bocvs", "Experiments, distributions", *ready.MARGINAL_VARIANCES)
 
 
 def test_airfoil_sets_do_not_contain_each_other():
@@ -287,7 +287,7 @@ def test_one_set_costs_no_less_than_what_contains_it(claim):
 def test_the_airfoils_best_set_is_not_the_last(claim):
     """The paper says that the last set, of cost 1, is the optimal one."""
     printed = []
-    for variance in ready.VARIANCES:
+    for variance in ready.MARGINAL_VARIANCES:
         values = ready.airfoil_control(variance=variance).set_values
         assert values.argmax() == 5
         assert values[5] - values[6] > 0.05

@@ -67,7 +67,7 @@ from .problem import ControlProblem, evaluate_in_chunks
 
 # mean costs of the seven control sets, in their order
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
-VARIANCES = (0.02, 0.04)
+MARGINAL_VARIANCES = (0.02, 0.04)
 SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
 AIRFOIL_SETS = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
@@ -249,7 +249,7 @@ def _add_irrelevant_inputs(problem: Problem) -> Problem:
     return Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)
 
 
-DOCSTRING = """Return {what}.
+DOCSTRING_TEMPLATE = """Return {what}.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def _problem_factory(
 
     make.__name__ = make.__qualname__ = f"{name}_control"
     skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package
-    make.__doc__ = DOCSTRING.format(name=name, what=what, m=len(control_sets), skip=skip)
+    make.__doc__ = DOCSTRING_TEMPLATE.format(name=name, what=what, m=len(control_sets), skip=skip)
     return make
 
 

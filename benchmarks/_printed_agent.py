@@ -75,12 +75,12 @@ class PrintedGP(eo.bandits.SparseGP):
     def _context_gradient(self, kernel, arms, counts, sums):
         """Return the gradient in the contexts, and move the parameters of the kernel by one step of Adam."""
         found = []
-        slope = type(kernel).slope
+        gradient_of = type(kernel).context_gradient
 
         class Watched(ContextKernel):  # hands on the weights of the covariances, which are those of both gradients
-            def slope(self, weights, *places):
+            def context_gradient(self, weights, *places):
                 found.append((weights, *places))
-                return slope(self, weights, *places)
+                return gradient_of(self, weights, *places)
 
         watched = Watched(kernel.contexts, lambda: kernel.graph, kernel.outputscale, kernel.share, kernel.lengthscales)
         gradient = super()._context_gradient(watched, arms, counts, sums)

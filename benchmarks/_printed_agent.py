@@ -10,7 +10,7 @@ and forgets them for the contexts, which return to their edges; noise, ν and κ
 import numpy as np
 
 import emsopt as eo
-from emsopt.surrogates.graph_matern import ContextKernel, _distance, matern
+from emsopt.surrogates.graph_matern import ContextKernel, _scaled_distances, matern
 
 RATE = 0.01
 
@@ -30,7 +30,7 @@ class KernelPrior(eo.bandits.Prior):
     def rows(self, arms):
         """Return the covariances of k arms with all arms, shape (k, n)."""
         every = np.arange(self.n_arms)
-        return self.kernel.between(arms, self.kernel.contexts[arms], every, self.kernel.contexts)
+        return self.kernel.cross_covariance(arms, self.kernel.contexts[arms], every, self.kernel.contexts)
 
 
 def kernel_at(kernel, parameters):
@@ -58,7 +58,7 @@ def slopes_in_parameters(kernel, weights, arms, contexts, others, their_contexts
     ):
         left, right = contexts / lengths, their_contexts / lengths
         outer[k] = (weight * matern(left, right)).sum()
-        z = _distance(left, right)
+        z = _scaled_distances(left, right)
         pull = 5 / 3 * weight * ((1 + z) * np.exp(-z))
         inner += [(pull * np.square(a[:, None] - b)).sum() for a, b in zip(left.T, right.T, strict=True)]
     return np.concatenate([outer, inner])
@@ -75,12 +75,12 @@ class PrintedGP(eo.bandits.SparseGP):
     def _context_gradient(self, kernel, arms, counts, sums):
         """Return the gradient in the contexts, and move the parameters of the kernel by one step of Adam."""
         found = []
-        slope = type(kernel).slope
+        gradient_of = type(kernel).context_gradient
 
         class Watched(ContextKernel):  # hands on the weights of the covariances, which are those of both gradients
-            def slope(self, weights, *places):
+            def context_gradient(self, weights, *places):
                 found.append((weights, *places))
-                return slope(self, weights, *places)
+                return gradient_of(self, weights, *places)
 
         watched = Watched(kernel.contexts, lambda: kernel.graph, kernel.outputscale, kernel.share, kernel.lengthscales)
         gradient = super()._context_gradient(watched, arms, counts, sums)

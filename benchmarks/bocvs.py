@@ -47,7 +47,7 @@ def seconds_per_round(problem, method, n, repeats):
         play = problem.play(i, x, rng=rng)
         learner.tell(i, x, play)
         times.append(time.process_time() - start)
-    bounded = len(learner._open) if method == "unknown-cost" else None
+    bounded = len(learner._possibly_feasible) if method == "unknown-cost" else None
     return float(np.median(times)), bounded
 
 

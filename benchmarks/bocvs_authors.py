@@ -36,7 +36,7 @@ from _known_model import Hyperparameters, KnownModel
 from scipy.linalg import cho_solve
 
 import emsopt as eo
-from emsopt._running.checkpoint import stream
+from emsopt._running.checkpoint import random_stream
 from emsopt._running.parallel import one_thread
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
 from emsopt.optimizers.control.search import with_regret
@@ -79,7 +79,7 @@ class AuthorsCode(ControlLearner):
         self._bounding = full or range(len(problem.control_sets))
         self._best_seen = -np.inf
         for point in self.rng.random((START, problem.dimension)):
-            self._learn(point, problem.objective.exact(point))
+            self._learn(point, problem.objective.noise_free_value(point))
 
     def tell(self, i, x, play):
         """Report the outcome of a play."""
@@ -133,7 +133,7 @@ class AuthorsCode(ControlLearner):
     def _bound(self, i, beta, kind="upper"):
         """Return the largest expected bound of a set and its maximiser."""
         self.model.beta = beta
-        return self.model.best(i, kind)
+        return self.model.best_bound(i, kind)
 
     def _refit(self):
         """Take the steps of Adam from the first hyperparameters, and condition the model on them."""
@@ -179,13 +179,14 @@ class ETCByIndex(ETC50):
 def run(problem, method, seed, budget, until=np.inf):
     """Return the history of a run with a learner of METHODS, until so much is spent; draws are those of `bocvs`."""
     coded = method == "authors-code"
-    learner = METHODS[method](replace(problem, noise_sd=0.0) if coded else problem, rng=stream(seed, 0), budget=budget)
+    known = replace(problem, noise_sd=0.0) if coded else problem
+    learner = METHODS[method](known, rng=random_stream(seed, 0), budget=budget)
     rows = []
     for number in itertools.count(1):
         i, x = learner.ask()
-        play = learner.problem.play(i, x, rng=stream(seed, number))
+        play = learner.problem.play(i, x, rng=random_stream(seed, number))
         if coded:
-            cost = problem.costs[i] + COST_SD * stream(seed, number, 1).standard_normal()
+            cost = problem.costs[i] + COST_SD * random_stream(seed, number, 1).standard_normal()
             play = ChargedPlay(play.point, play.value, float(np.clip(cost, *COST_RANGE)))
         if learner.spent + play.cost > budget or learner.spent > until:
             break

@@ -61,7 +61,7 @@ SHARES = {"60 %": lambda budget: 0.6, "shrinking": lambda budget: 0.6 * (10 / bu
 @cache
 def problem(objective, costs, variance):
     """Return a problem with its optima."""
-    return getattr(eo.problems, f"{objective}_control")(costs, variance).solved()
+    return getattr(eo.problems, f"{objective}_control")(costs, variance).with_set_values()
 
 
 @cache
@@ -113,7 +113,7 @@ def search_authors(objective, costs, variance, method, seed, budget):
 
 def search_horizon(budget, exploration, seed):
     """Task: regrets of one run on the hill, of the cost also in the exploration alone."""
-    hill = eo.problems.hill_control().solved()
+    hill = eo.problems.hill_control().with_set_values()
     if exploration == UCB_CVS:
         run = bocvs(hill, "ucb-cvs", budget=budget, rng=seed)
     else:

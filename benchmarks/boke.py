@@ -23,7 +23,7 @@ import emsopt as eo
 from emsopt._running.parallel import one_thread
 from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
-from emsopt.optimizers.boxes.boke_auto import upper_bound as auto_bound
+from emsopt.optimizers.boxes.boke_auto import density_upper_bound
 from emsopt.optimizers.boxes.gp_ucb import upper_bound
 
 STORED = Path(eo.__file__).parent / "data" / "studies"
@@ -68,13 +68,13 @@ def parts(name, t):
             evaluate = lambda: log_upper_bound(model, exploration(t), points)
         elif name == "kr-ucb":
             model = optimizer.surrogate()
-            prepare = lambda: optimizer.scores(optimizer.surrogate())
+            prepare = lambda: optimizer.upper_bounds(optimizer.surrogate())
             evaluate = lambda: model.predict_with_slopes(points)
         else:
             repeats = 3 if name == "gp-ucb" or t > 400 else 7
             process = optimizer.process()
             prepare = optimizer.process  # boke-auto fits at the first call only
-            bound = auto_bound if name == "boke-auto" else upper_bound
+            bound = density_upper_bound if name == "boke-auto" else upper_bound
             evaluate = lambda: bound(process, 2.0, points)
         return median_seconds(prepare, repeats), median_seconds(evaluate, repeats) / BATCH
 

@@ -104,7 +104,7 @@ def cited(name, noise_sd):
     if name == "goldstein_price as cited":
         plain = eo.problems.goldstein_price()
         low, high = plain.bounds.T
-        values = lambda x: (np.log(plain.exact(low + (high - low) * x)) - 8.693) / 2.427
+        values = lambda x: (np.log(plain.noise_free_value(low + (high - low) * x)) - 8.693) / 2.427
         return eo.problems.Problem(name, values, [(0, 1)] * 2, "min", (np.log(3) - 8.693) / 2.427, None, noise_sd)
     factors, turn, shift = 2.0 ** np.arange(1, 7), np.eye(6), np.array([-5.0, -3, -1, 1, 3, 5])
     if name == "sphere6 as cited":
@@ -166,7 +166,7 @@ def search(problem_name, method, noisy, budget, seed, **constants):
     vars(optimizer).update(constants)
     run = verb(goal, optimizer, budget=budget, rng=seed, callback=note)
     points = np.array(run.history["x"].tolist())
-    values = f.exact(points) if noisy else run.history["value"].to_numpy()
+    values = f.noise_free_value(points) if noisy else run.history["value"].to_numpy()
     best = f.best_value if f.best_value is not None else 1.0
     gaps = values - best if f.sense == "min" else best - values
     rows = zip(np.minimum.accumulate(gaps), clock[1:], strict=True)
@@ -220,7 +220,7 @@ def returned(problem_name, method, noise_sd, budget, seed):
     run = (eo.minimize if f.sense == "min" else eo.maximize)(f, method, budget=budget, rng=seed)
     points = {"recommended": run.x[None], "luckiest": run.best_observed[None]}
     points["best_evaluated"] = np.array(run.history["x"].tolist())
-    return {name: float(f"{np.abs(f.exact(x) - f.best_value).min():.4g}") for name, x in points.items()}
+    return {name: float(f"{np.abs(f.noise_free_value(x) - f.best_value).min():.4g}") for name, x in points.items()}
 
 
 def noise(options):

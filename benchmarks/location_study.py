@@ -46,7 +46,7 @@ import emsopt as eo
 from emsopt.optimizers.deployments.binary_quadratic import _repair, minimum_cut
 from emsopt.optimizers.deployments.gp_pm import REPAIRS, GPpM, GPzero
 from emsopt.optimizers.deployments.sparbl import SparBL
-from emsopt.optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
+from emsopt.optimizers.deployments.swaps import MAX_ENUMERATED, best_deployment, local_search
 
 AVERAGED = "sparbl, 10 draws"
 LISTED = ", 17 sites"  # a binary for each listed site, as in the paper: stations listed twice are not merged
@@ -109,7 +109,7 @@ class PrintedCut(SparBL):
     STEP, STEPS, SETTLED = 0.1, 30, 1e-6
 
     def _minimize_model(self, coef):
-        A, b = self._quadratic(coef)
+        A, b = self._quadratic_terms(coef)
         plus, minus, gamma = np.maximum(A, 0), np.minimum(A, 0), np.ones_like(A)
         for _ in range(self.STEPS):
             linear = b + 2 * (plus * gamma).sum(axis=1)
@@ -183,7 +183,7 @@ def problem(part, **instance):
 @cache
 def optimum(part, **instance):
     objective = problem(part, **instance)
-    if objective.space.count <= AFFORDABLE["approximate"]:
+    if objective.space.count <= MAX_ENUMERATED["approximate"]:
         return best_deployment(objective, rng=0).fun
     return local_search(objective, restarts=RESTARTS, rng=0).fun
 

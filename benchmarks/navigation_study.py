@@ -44,7 +44,7 @@ import numpy as np
 import pandas as pd
 
 import emsopt as eo
-from emsopt._running.checkpoint import stream
+from emsopt._running.checkpoint import random_stream
 
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 VARIANTS = {
@@ -211,7 +211,8 @@ def simple(network, route, lengthscale, run, policy, horizon):
     navigation = eo.bandits.navigation
     _, kind, rule = navigation.parse_policy(policy)
     model = navigation.new_regression(kind, prior(network, lengthscale))
-    agent = eo.bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT_STREAM))
+    rng = random_stream(world.seed, navigation.AGENT_STREAM)
+    agent = eo.bandits.Agent(model, rule, sense="min", rectify=True, rng=rng)
     found, seen = [], set()
     for done in eo.bandits.play(agent, world, world.oracle, horizon):
         seen.update(done.arms.tolist())

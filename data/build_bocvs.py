@@ -27,7 +27,7 @@ MAKERS = (
 def main():
     rows = []
     for make in MAKERS:
-        for variance in eo.problems.control.ready_made.VARIANCES:
+        for variance in eo.problems.control.ready_made.MARGINAL_VARIANCES:
             problem = make(variance=variance)
             for i in range(len(problem.control_sets)):
                 value, x = problem.best_of_set(i)

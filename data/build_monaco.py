@@ -26,7 +26,7 @@ import pyproj
 from scipy.interpolate import RBFInterpolator
 
 import emsopt as eo
-from emsopt.roads._osm import ACCESS, SPEEDS_KMH
+from emsopt.roads._osm import ACCESS_TAGS, SPEEDS_KMH
 
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "monaco" / "monaco-2016-roads.osm.pbf"
@@ -34,7 +34,7 @@ EMBEDDED = HERE.parent / "emsopt" / "data" / "monaco" / "roads.json.gz"
 CELL_M = 100.0
 CENTRE = np.array([7.42, 43.74])  # longitude, latitude
 KIND = "thin_plate_spline"
-NODE_TAGS = {"barrier", "ele", *ACCESS}
+NODE_TAGS = {"barrier", "ele", *ACCESS_TAGS}
 
 
 def cut(extract):

@@ -210,7 +210,7 @@ BROKEN = {  # by paper: what is broken, its place and file; the code, what repla
     },
     BOKE: {
         ("BOKE without the density", "Section 3.3 (3.12)-(3.13)", "optimizers/boxes/boke.py"): (
-            "0.5 * (np.log(beta) - np.maximum(log_density, LEAST_LOG_DENSITY))",
+            "0.5 * (np.log(beta) - np.maximum(log_density, MIN_LOG_DENSITY))",
             "0.5 * (np.log(beta) - 0 * log_density)",
         ),
         ("a bandwidth that never shrinks", "Section 5 (5.1)", "surrogates/kernel_regression.py"): (

@@ -12,7 +12,7 @@ from scipy.stats.mstats import mjci
 import emsopt as eo
 from emsopt import study
 from emsopt.evaluators.approximate import correction_factors
-from emsopt.optimizers.deployments.gp_pm import REPAIRS, SWAPS
+from emsopt.optimizers.deployments.gp_pm import REPAIRS, SWAPS_PER_STEP
 
 V2, V1 = "server locations", "server locations, version one"
 SIZES = [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)]
@@ -189,7 +189,7 @@ def test_medians_of_st_paul(st_paul, median_of, gaps, claim):
     plain = [*within[printed], 10, *of[printed], *within[merged], *of[merged], *large["gp-pm-literal"], 50]
     claim(V2, "Algorithm 4", 17, *plain, *within["gp-pm"], *of["gp-pm"], *large["gp-pm"])
     assert [beyond_chance(gaps["gp-pm-literal"] - gaps[m]) for m in ("local", "gp-zero")] == [0, 0]
-    assert SWAPS == 1000
+    assert SWAPS_PER_STEP == 1000
     apart = gaps["gp-pm-literal"] - gaps["gp-pm"]
     claim(V2, "Algorithm 4", apart.mean(), apart.sem(), *error[printed], *error["gp-pm"], column="error")
     medians = [of[m][k] for k in (0, 1) for m in ("gp-pm", "gp-zero")]

@@ -56,7 +56,7 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
         mode = _mode_to_keep(target, stat.S_IFREG)
         draft = _temporary_path(target)
         try:
-            _write(draft, content)
+            _write_new_file(draft, content)
             _set_mode(draft, mode)
             os.replace(draft, target)
         finally:
@@ -81,7 +81,7 @@ def write_folder(
         draft.mkdir()
         try:
             for name, content in files.items():
-                _write(draft / name, content)
+                _write_new_file(draft / name, content)
             _set_mode(draft, mode)
             if mode is not None:
                 folder.rename(old)  # a folder with content cannot be replaced in one step
@@ -117,7 +117,7 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
         raise InputError(f"`folder` must be new, empty or written by emsopt; {got}. It was left unchanged.")
 
 
-def _write(path: Path, content: str | bytes) -> None:
+def _write_new_file(path: Path, content: str | bytes) -> None:
     """Write a new file; it is on disk when this returns."""
     with open(path, "xb") as file:  # x: never overwrites
         file.write(content.encode() if isinstance(content, str) else content)

@@ -31,11 +31,11 @@ LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: orig
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
-MOST_COLUMNS_SHOWN = 20  # columns per message: more would bury the sentence
-FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from, which messages name
-FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
-HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
-CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordinates in columns; None for degrees
+MAX_COLUMNS_SHOWN = 20  # columns per message: more would bury the sentence
+FILE_KEY = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from, which messages name
+NAMES_KEY = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
+HEADER_KEY = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
+CRS_KEY = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordinates in columns; None for degrees
 
 
 class Table(NamedTuple):
@@ -102,7 +102,7 @@ class Table(NamedTuple):
         return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
-        """Return a column as floats, (rows,); ``expected`` describes a valid number, the rest is as in `_numbers`."""
+        """Return a column as floats, (rows,); ``expected``, ``blanks`` and ``limits`` are as in `_numbers`."""
 
         def place(index: tuple[int, ...]) -> str:
             name = f" ({self.names[index[0]]!r})" if self.names else ""
@@ -260,15 +260,15 @@ def positions_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
 
 def table_name(frame: pd.DataFrame, argument: str) -> str:
     """Return the name of a table for messages: the name of its file if known, else the name of the argument."""
-    return str(frame.attrs.get(FILE, f"`{argument}`"))
+    return str(frame.attrs.get(FILE_KEY, f"`{argument}`"))
 
 
 def _known_columns(frame: pd.DataFrame) -> str:
     """Return the text "columns found: ...", with the columns of a table or of the file it was read from."""
-    return str(frame.attrs.get(FOUND) or list_columns(frame.columns))
+    return str(frame.attrs.get(NAMES_KEY) or list_columns(frame.columns))
 
 
 def list_columns(columns: Collection[object]) -> str:
-    """Return the text "columns found: ...", with at most `MOST_COLUMNS_SHOWN` names of columns, for messages."""
-    more = f" and {len(columns) - MOST_COLUMNS_SHOWN} more" if len(columns) > MOST_COLUMNS_SHOWN else ""
-    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_COLUMNS_SHOWN)) + more
+    """Return the text "columns found: ...", with at most `MAX_COLUMNS_SHOWN` names of columns, for messages."""
+    more = f" and {len(columns) - MAX_COLUMNS_SHOWN} more" if len(columns) > MAX_COLUMNS_SHOWN else ""
+    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MAX_COLUMNS_SHOWN)) + more

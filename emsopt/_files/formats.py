@@ -30,7 +30,7 @@ from . import columns as _columns
 if TYPE_CHECKING:
     import pandas as pd
 
-Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
+ColumnChooser: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
 FORMULA_PATTERN = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
@@ -52,7 +52,7 @@ def _escape_formula(cell: object) -> object:
     return "'" + cell if isinstance(cell, str) and FORMULA_PATTERN.match(cell) else cell
 
 
-def _unescape(cell: str) -> str:
+def _unescape_formula(cell: str) -> str:
     """Return a cell without the apostrophe that `_escape_formula` put before it."""
     return cell[1:] if cell.startswith("'") and FORMULA_PATTERN.match(cell) else cell
 
@@ -60,15 +60,15 @@ def _unescape(cell: str) -> str:
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
 READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
-MOST_BYTES = 2**28
-MOST_ROWS = 2_000_000
-MOST_JSON_BYTES = 2**26
+MAX_BYTES = 2**28
+MAX_ROWS = 2_000_000
+MAX_JSON_BYTES = 2**26
 SAMPLE_ROWS = 200  # rows from which columns are chosen: enough to see a form, quick to parse
 SEPARATORS = ",;\t|^"
-MOST_TITLE_ROWS = 10  # lines above the header, such as titles: further down, rows are data
+MAX_TITLE_ROWS = 10  # lines above the header, such as titles: further down, rows are data
 HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 START_LENGTH = 2**17  # characters from which the separator is found, as the first lines suffice
-LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
+MAX_EMPTY_COLUMNS = 200  # side by side within one table; a wider gap separates a stray cell from it
 SPLIT_ADVICE = "Split it, for example by year."
 # Numbers and times, which no header has.
 VALUE_PATTERN = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")
@@ -145,21 +145,21 @@ def _read_text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool =
         raise InputError(f"{file.name} is not UTF-8 text ({where}). Save it as UTF-8.") from error
 
 
-def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
+def read_csv(path: Path | Upload, *, labelled: bool = False, choose: ColumnChooser | None = None) -> pd.DataFrame:
     """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
     With ``choose`` (`to_table`), other separators and encodings, and lines above the header are allowed.
     """
-    text = _read_text(path, MOST_BYTES, SPLIT_ADVICE, forgiving=choose is not None)
+    text = _read_text(path, MAX_BYTES, SPLIT_ADVICE, forgiving=choose is not None)
     if choose is None:
-        table = to_table(_records(path.name, text, ","), path.name).rename(columns=_unescape)
-        table.isetitem(0, table.iloc[:, 0].map(_unescape).to_numpy())  # names stand here and in the header
+        table = to_table(_read_records(path.name, text, ","), path.name).rename(columns=_unescape_formula)
+        table.isetitem(0, table.iloc[:, 0].map(_unescape_formula).to_numpy())  # names stand here and in the header
     else:
-        table = to_table(drop_title_rows(_records(path.name, text, _separator(text))), path.name, choose)
+        table = to_table(drop_title_rows(_read_records(path.name, text, _find_separator(text))), path.name, choose)
     return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
 
 
-def to_table(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
+def to_table(records: Iterator[tuple[int, list[str]]], name: str, choose: ColumnChooser | None = None) -> pd.DataFrame:
     """Return rows of text, given as (line number, cells) with the header first, as a table.
 
     For tables of other programs, ``choose`` takes the names of all columns and the first `SAMPLE_ROWS` cells of each
@@ -180,16 +180,17 @@ def to_table(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     for number, row in records:
         if len(row) != len(header):
             raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
-        if len(rows) == MOST_ROWS:
-            raise InputError(f"{name} has more than {MOST_ROWS:,} rows. {SPLIT_ADVICE}")
+        if len(rows) == MAX_ROWS:
+            raise InputError(f"{name} has more than {MAX_ROWS:,} rows. {SPLIT_ADVICE}")
         rows.append([row[k] for k in places])
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.list_columns(header), _columns.HEADER: first_line}
+    table.attrs |= {_columns.FILE_KEY: name, _columns.HEADER_KEY: first_line}
+    table.attrs[_columns.NAMES_KEY] = _columns.list_columns(header)
     return table
 
 
 def _choose_columns(
-    header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
+    header: list[str], records: Iterator[tuple[int, list[str]]], choose: ColumnChooser
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
     """Return the positions of the columns to keep, and all rows, those with units and footers blanked."""
     first = list(islice(records, SAMPLE_ROWS))
@@ -226,20 +227,20 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
 
 def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows from the header on: the first row with nearly as many filled cells as the rows below it."""
-    above = list(islice(records, 2 * MOST_TITLE_ROWS))
+    above = list(islice(records, 2 * MAX_TITLE_ROWS))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     below = [filled[k + 1 :] for k in range(len(above))]
     usual = [max(2.0, HEADER_SHARE * np.median(cells)) if len(cells) else 2.0 for cells in below]
-    start = np.flatnonzero((filled >= usual)[: MOST_TITLE_ROWS + 1])
+    start = np.flatnonzero((filled >= usual)[: MAX_TITLE_ROWS + 1])
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
 
-def _separator(text: str) -> str:
+def _find_separator(text: str) -> str:
     """Return the separator of cells: as named in a first line such as ``sep=;``, else the most frequent in the header.
 
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
-    start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_TITLE_ROWS]
+    start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MAX_TITLE_ROWS]
     if start and (said := re.fullmatch(r"sep=(.)\s*", start[0])):
         return said[1]
     for line, below in zip(start, [*start[1:], *start[-1:]], strict=True):
@@ -250,7 +251,7 @@ def _separator(text: str) -> str:
     return ","
 
 
-def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _read_records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of its last line, cells) for each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)  # strict: open quotes raise
     try:
@@ -264,7 +265,7 @@ def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[s
 
 def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
-    text = _read_text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
+    text = _read_text(path, MAX_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
         # an int too large for a float becomes infinite, which every check refuses
         number = lambda digits: int(digits) if len(digits) < 300 else float(digits)
@@ -294,7 +295,7 @@ def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables"
         raise MissingDependencyError(
             f"{file.name} needs {name}, which is not installed: pip install 'emsopt[{extra}]'. Or save it as CSV."
         ) from error
-    content = io.BytesIO(read_content(file, MOST_BYTES, SPLIT_ADVICE))
+    content = io.BytesIO(read_content(file, MAX_BYTES, SPLIT_ADVICE))
     try:
         yield package, content
     except InputError:
@@ -303,7 +304,7 @@ def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables"
         raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error
 
 
-def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+def read_xlsx(file: Path | Upload, choose: ColumnChooser) -> pd.DataFrame:
     """Return the first sheet of a workbook as a table of text; ``choose`` is as for `to_table`."""
     with open_with("openpyxl", file, "an Excel workbook") as (openpyxl, content):
         sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]  # values, not formulas
@@ -311,7 +312,7 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
         return _from_rows(sheet.iter_rows(values_only=True), file.name, choose)
 
 
-def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+def read_xls(file: Path | Upload, choose: ColumnChooser) -> pd.DataFrame:
     """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does; refuse newer formats."""
     with open_with("python_calamine", file, "an old Excel workbook") as (calamine, content):
         # a newer format, however named, in which one distant cell could take half a terabyte
@@ -322,7 +323,7 @@ def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
         return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)  # else rows are misnumbered
 
 
-def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
+def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: ColumnChooser) -> pd.DataFrame:
     """Return the rows of a sheet as a table of text."""
     cells = ((k, [_columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
     return to_table(_pad_rows(drop_title_rows(row for row in cells if any(row[1])), name), name, choose)
@@ -332,14 +333,14 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
     """Return a Parquet file as a table; an index that pandas keeps there becomes columns."""
     with open_with("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
         table = parquet.ParquetFile(content)
-        if table.metadata.num_rows > MOST_ROWS:  # before it is read into memory
-            raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows. {SPLIT_ADVICE}")
+        if table.metadata.num_rows > MAX_ROWS:  # before it is read into memory
+            raise InputError(f"{file.name} has more than {MAX_ROWS:,} rows. {SPLIT_ADVICE}")
         frame = table.read().to_pandas(ignore_metadata=True)
-    frame.attrs[_columns.FILE] = file.name
+    frame.attrs[_columns.FILE_KEY] = file.name
     return frame
 
 
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
+WORKBOOK_READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
 def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
@@ -348,7 +349,7 @@ def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[t
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]
         if not width:
-            if far := [b for a, b in pairwise(filled) if b > a + LARGEST_GAP]:
+            if far := [b for a, b in pairwise(filled) if b > a + MAX_EMPTY_COLUMNS]:
                 raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
             width = filled[-1] + 1
         yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

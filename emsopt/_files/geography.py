@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DEGREES_CRS = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
-MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
+AREA_MARGIN_DEGREES = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
 def parse_crs(crs: object) -> Any:
@@ -83,16 +83,16 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
 
 
 def _is_far(point: FloatArray, area: Any) -> bool:
-    """Return whether a point, in degrees, is more than `MARGIN` outside the area of a reference system, if known."""
+    """Return whether a point (degrees) is over `AREA_MARGIN_DEGREES` outside ``area``; False if ``area`` is None."""
     if area is None:
         return False
     west, south, east, north = area.bounds
     width = (east - west) % 360 or 360.0  # as an area may lie across 180 degrees
-    beside = (point[0] - west + MARGIN) % 360 > width + 2 * MARGIN
-    return beside or not south - MARGIN <= point[1] <= north + MARGIN
+    beside = (point[0] - west + AREA_MARGIN_DEGREES) % 360 > width + 2 * AREA_MARGIN_DEGREES
+    return beside or not south - AREA_MARGIN_DEGREES <= point[1] <= north + AREA_MARGIN_DEGREES
 
 
-def in_degrees(layer: Any, crs: object) -> Any:
+def layer_to_degrees(layer: Any, crs: object) -> Any:
     """Convert a GeoDataFrame or GeoSeries to degrees, from ``crs`` if it has no system and values above 180."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
         layer = layer.set_crs(parse_crs(crs))
@@ -143,7 +143,7 @@ def _is_ring(points: FloatArray) -> bool:
     return wanted and bool(np.isfinite(points).all())
 
 
-def degrees(table: Table, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
+def read_degrees(table: Table, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
     """Return longitude and latitude in degrees, shape (rows, 2), from two columns in a reference system ``crs``.
 
     A blank cell raises, or, if the columns ``x`` and ``y`` are given, makes both numbers of its row NaN.
@@ -166,7 +166,7 @@ def degrees(table: Table, x: str | None = None, y: str | None = None, crs: objec
     return to_degrees(points, crs, f"{table.where}, columns {x!r} and {y!r}")
 
 
-def without_geometry(
+def drop_geometry(
     frame: pd.DataFrame, argument: str, kinds: Sequence[str], *, crs: object = None, blanks: bool = False
 ) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
     """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
@@ -188,7 +188,7 @@ def without_geometry(
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # if one row is a Point, all rows must be
     _check_geometry(geometry, columns.table_name(frame, argument), kinds, blanks)
-    geometry = in_degrees(geometry, crs)
+    geometry = layer_to_degrees(geometry, crs)
     points, outlines = geometry.representative_point(), None  # unlike the centroid, inside any area
     if kinds != ("Point",):
         shapes = [shape.__geo_interface__ for shape in geometry.force_2d()]
@@ -223,11 +223,11 @@ def read_layer(file: Path | Upload) -> Any:
             got = ", ".join(layers[:9]) or "none"
             raise InputError(f"{file.name} must have one layer; it has {got}. Save the one you need by itself.")
         frame = geopandas.read_file(source)
-    frame.attrs[columns.FILE] = file.name
+    frame.attrs[columns.FILE_KEY] = file.name
     return frame
 
 
-LAYERS = (".shp", ".gpkg", ".fgb")
+LAYER_ENDINGS = (".shp", ".gpkg", ".fgb")
 
 
 def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:
@@ -253,8 +253,8 @@ def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     if kind != "FeatureCollection" or not isinstance(features, list):
         got = quote(kind) if kind != "FeatureCollection" else "one without `features`"
         raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
-    if not 0 < len(features) <= formats.MOST_ROWS:
-        raise InputError(f"{name} must have from 1 to {formats.MOST_ROWS:,} features; it has {len(features):,}.")
+    if not 0 < len(features) <= formats.MAX_ROWS:
+        raise InputError(f"{name} must have from 1 to {formats.MAX_ROWS:,} features; it has {len(features):,}.")
     for k, feature in enumerate(features, 1):
         if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
             raise InputError(f"{name}, feature {k} must be an object with properties; got {quote(feature)}.")

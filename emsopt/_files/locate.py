@@ -57,7 +57,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     advice = f"{source} and put it at {target} in EMSOPT_DATA (now {data_folder() or 'no folder'}){proof}."
 
     if (found := find_local(target)) is not None:
-        wrong = _mismatch(found.read_bytes(), checksum)
+        wrong = _describe_mismatch(found.read_bytes(), checksum)
         if not wrong:
             return found
         if not found.is_relative_to(cache_folder()):  # a damaged download is replaced
@@ -71,7 +71,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     try:
         atomic.make_folder(kept.parent)
         pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
-        wrong = _mismatch(received.getvalue(), checksum)  # before it is stored
+        wrong = _describe_mismatch(received.getvalue(), checksum)  # before it is stored
         if not wrong:
             return atomic.write_file(kept, received.getvalue())
     except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
@@ -84,7 +84,7 @@ def _hash_name(checksum: str) -> str:
     return "sha256" if len(checksum) == 64 else "git blob id"
 
 
-def _mismatch(content: bytes, checksum: str) -> str:
+def _describe_mismatch(content: bytes, checksum: str) -> str:
     """Return a description of a wrong checksum, or an empty string if it is correct or not given."""
     blob = hashlib.sha1(b"blob %d\0" % len(content) + content)  # as git hashes a file
     found = (hashlib.sha256(content) if len(checksum) == 64 else blob).hexdigest()

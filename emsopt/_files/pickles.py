@@ -20,7 +20,7 @@ NUMPY_OBJECTS = {  # by name, because NumPy has moved these functions between mo
 }
 
 
-class _Record:
+class _PickledObject:
     """Replacement for an object of a pickle that only stores the arguments and state that the pickle has for it."""
 
     parts: list[Any]
@@ -30,19 +30,19 @@ class _Record:
         record.parts = list(arguments)
         return record
 
-    def __call__(self, *arguments: Any) -> "_Record":
-        return _Record(self, *arguments)
+    def __call__(self, *arguments: Any) -> "_PickledObject":
+        return _PickledObject(self, *arguments)
 
     def __setstate__(self, state: Any) -> None:
         self.parts.append(state)
 
 
-class _Reader(pickle.Unpickler):
-    """Unpickler with a `_Record` in place of every object that is neither a plain value nor an array."""
+class _ArrayUnpickler(pickle.Unpickler):
+    """Unpickler with a `_PickledObject` in place of every object that is neither a plain value nor an array."""
 
     def find_class(self, module: str, name: str) -> Any:
         known = NUMPY_OBJECTS.get(name) if module.split(".")[0] == "numpy" else None
-        return type("_Record", (_Record,), {}) if known is None else known
+        return type("_PickledObject", (_PickledObject,), {}) if known is None else known
 
 
 def read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
@@ -51,7 +51,7 @@ def read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
     Entries with no array or with several arrays are left out; a number of NumPy counts as an array of one entry.
     """
     with Path(path).open("rb") as file:
-        entries = {key: _arrays_in(item) for key, item in _Reader(file).load().items()}
+        entries = {key: _arrays_in(item) for key, item in _ArrayUnpickler(file).load().items()}
     return {key: array for key, arrays in entries.items() if len(arrays) == 1 for array in arrays.values()}
 
 
@@ -69,6 +69,6 @@ def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
             arrays[id(value)] = array = np.atleast_1d(value)
             array.flags.writeable = False
             continue
-        inside = value.parts if isinstance(value, _Record) else value
+        inside = value.parts if isinstance(value, _PickledObject) else value
         left += inside.values() if isinstance(inside, dict) else inside if isinstance(inside, (list, tuple)) else ()
     return arrays

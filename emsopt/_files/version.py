@@ -7,7 +7,7 @@ __version__ = "0.1.0"
 
 
 @cache
-def provenance() -> str:
+def version_with_commit() -> str:
     """Return the version of the package, in a git checkout with the commit, as in "0.1.0+g1a2b3c4"."""
     try:
         return f"{__version__}+g{_commit(Path(__file__).parents[2] / '.git')[:7]}"

@@ -16,13 +16,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._files.version import provenance
+from .._files.version import version_with_commit
 from ..errors import InputError, ResumeWarning, _validate, warn
 from ..errors._types import ArrayLike, Rng
 from ..errors._validate import quote
 from .json_lines import JsonLines
 
-_FORMAT = 2
+_FORMAT_VERSION = 2
 RELATIVE_TOLERANCE = 1e-8  # relative difference up to which two numbers count as equal, as processors round differently
 
 
@@ -31,16 +31,16 @@ class CheckpointFormat:
     """Format of the checkpoint files of one kind of runs, such as searches or bandits.
 
     ``kind`` is the first key of the first line, and ``step`` the word for a step, such as "evaluation", which is also
-    the key of its number in a line. A line stores what the method proposed under the keys of ``asked``, and its result
-    under those of ``told``; each key has a function that returns whether a stored value is valid. ``loose`` are keys of
-    the first line whose values may differ when a run resumes.
+    the key of its number in a line. A line stores what the method proposed under the keys of ``proposal_keys``, and its
+    result under those of ``result_keys``; each key has a function that returns whether a stored value is valid. Values
+    of ``variable_keys`` in the first line may differ when a run resumes.
     """
 
     kind: str
     step: str
-    asked: dict[str, Callable[[object], bool]]
-    told: dict[str, Callable[[object], bool]]
-    loose: tuple[str, ...] = ()
+    proposal_keys: dict[str, Callable[[object], bool]]
+    result_keys: dict[str, Callable[[object], bool]]
+    variable_keys: tuple[str, ...] = ()
 
 
 class RunFile:
@@ -48,8 +48,8 @@ class RunFile:
 
     ``about`` has values that identify the run, by name; without a "seed", that in the file is used, or a new one drawn.
     ``header`` is the first line of the file, and ``rows`` has the steps that it held when it was opened, by number.
-    ``differing`` has, by ``loose`` keys of the format, (value on file, value of this run) if these differ. Raise if the
-    file belongs to another run, has another format, is damaged or cannot be written.
+    ``differing`` has, by ``variable_keys`` of the format, (value on file, value of this run) if these differ. Raise if
+    the file belongs to another run, has another format, is damaged or cannot be written.
     """
 
     def __init__(self, log: JsonLines | None, form: CheckpointFormat, about: dict[str, Any]) -> None:
@@ -62,23 +62,23 @@ class RunFile:
         else:
             self.header = {"seed": run_seed(None)} | about
             if log is not None:
-                log.append({form.kind: _FORMAT, "version": provenance(), **self.header})
+                log.append({form.kind: _FORMAT_VERSION, "version": version_with_commit(), **self.header})
         self.seed: int = self.header["seed"]
 
     def _check(self, about: dict[str, Any]) -> None:
-        """Raise unless the first line of the file matches ``about``, apart from the ``loose`` keys of its format."""
+        """Raise unless the first line of the file matches ``about``, apart from the ``variable_keys`` of its format."""
         header = self.header
         if not is_index(header.get("seed")) or not is_index(header.get("batch", 1)):
-            self.refuse(0)
-        if (found := header[self.form.kind]) != _FORMAT:
+            self.raise_damaged(0)
+        if (found := header[self.form.kind]) != _FORMAT_VERSION:
             raise InputError(
-                f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT}. "
-                f"Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."
+                f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT_VERSION}"
+                f". Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."
             )
         about = json.loads(json.dumps(about))  # tuples become lists, as on file
         pairs = {key: (header.get(key), value) for key, value in about.items()}
         self.differing = {key: pair for key, pair in pairs.items() if not _equal_values(*pair)}
-        for key in [key for key in self.differing if key not in self.form.loose]:
+        for key in [key for key in self.differing if key not in self.form.variable_keys]:
             before, now = map(quote, self.differing[key])
             raise InputError(
                 f"the checkpoint {self.path} belongs to another run: its {key} is {before}, but that of this run is "
@@ -88,28 +88,28 @@ class RunFile:
     def _read(self, lines: list[dict[str, Any]]) -> None:
         """Store the steps in the lines after the first in ``rows``; raise if one is damaged or out of order."""
         step, batch = self.form.step, self.header.get("batch", 1)  # those of a batch are stored in any order
-        checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
+        checks = {step: is_index, **self.form.proposal_keys, **self.form.result_keys, "seconds": is_number}
         for line, row in enumerate(lines, 1):
             valid = row.keys() == checks.keys() and all(checks[name](value) for name, value in row.items())
             if not valid or not 1 <= row[step] < line + batch or row[step] in self.rows:
-                self.refuse(line)
+                self.raise_damaged(line)
             self.rows[row[step]] = row
 
-    def refuse(self, number: int) -> NoReturn:
+    def raise_damaged(self, number: int) -> NoReturn:
         """Raise the error for a damaged line: 0 is the description of the run, k ≥ 1 the k-th stored step."""
         assert self._log is not None
-        self._log.refuse(number + 1)
+        self._log.raise_damaged(number + 1)
 
-    def warn_if_different(self, number: int, *asked: object) -> None:
-        """Warn, once per run, if stored step ``number`` differs from ``asked``, which the run proposes now."""
-        before = [self.rows[number][name] for name in self.form.asked]
+    def warn_if_different(self, number: int, *proposed: object) -> None:
+        """Warn, once per run, if stored step ``number`` differs from ``proposed``, which the run proposes now."""
+        before = [self.rows[number][name] for name in self.form.proposal_keys]
         # once: later steps differ as a consequence
-        if not self._has_differed and not _equal_values(before, list(asked)):
+        if not self._has_differed and not _equal_values(before, list(proposed)):
             self._has_differed = True
             warn(
                 f"{self.form.step} {number} in the checkpoint {self.path} holds {quote(before)}, but the run would now "
-                f"ask for {quote(list(asked))}: the file was written on another processor, with other versions of the "
-                "libraries, or with other options. The run continues with the stored steps.",
+                f"ask for {quote(list(proposed))}: the file was written on another processor, with other versions of "
+                "the libraries, or with other options. The run continues with the stored steps.",
                 ResumeWarning,
             )
 
@@ -146,12 +146,12 @@ def run_seed(rng: Rng) -> int:
     return int(_validate.generator(rng).integers(2**63))
 
 
-def stream(seed: int, *purpose: int) -> np.random.Generator:
+def random_stream(seed: int, *purpose: int) -> np.random.Generator:
     """Return a random generator that depends on a run's seed and on whole numbers for its use, such as a step's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose))
 
 
-def summary(*arrays: ArrayLike) -> dict[str, Any]:
+def array_summary(*arrays: ArrayLike) -> dict[str, Any]:
     """Return a few numbers by which `RunFile` tells arrays from others: rounding errors hardly change them.
 
     They are the shapes; as ``scale`` the sum S of the absolute values of all numbers x_k; and as ``weighted`` 1 + Σ_k

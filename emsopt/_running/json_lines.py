@@ -58,7 +58,7 @@ class JsonLines:
                 except (ValueError, RecursionError):
                     content = None
                 if not isinstance(content, dict):
-                    self.refuse(len(lines) + 1)
+                    self.raise_damaged(len(lines) + 1)
                 lines.append(content)
                 end += len(line)
         if end < size:
@@ -66,7 +66,7 @@ class JsonLines:
                 self._file.truncate(end)
         return lines
 
-    def refuse(self, number: int) -> NoReturn:
+    def raise_damaged(self, number: int) -> NoReturn:
         """Raise the error for a damaged line, whose ``number`` counts from 1."""
         remedy = "Delete it and all lines after it to resume from there, or name another file."
         raise InputError(f"line {number} of the {self.noun} {self.path} is damaged. {remedy}")

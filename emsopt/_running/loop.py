@@ -1,7 +1,7 @@
 """The loop of every run, with its clock, checkpoint, progress bar, callback and Ctrl-C.
 
-For each number that `Steps` yields, the caller proposes a step, takes its result from `Steps.row` or computes it,
-stores it by `Steps.write` before anything is learned from it, and calls `Steps.finish`.
+For each number that `Steps` yields, the caller proposes a step, takes its result from `Steps.stored_row` or computes
+it, stores it by `Steps.write` before anything is learned from it, and calls `Steps.finish`.
 """
 
 import time
@@ -23,10 +23,10 @@ class ShowProgress(Protocol):
     def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
 
 
-def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[ShowProgress]:
+def progress_bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[ShowProgress]:
     """Return a context that shows progress by a bar if ``progress`` is True, or by calling it if it is a function.
 
-    It yields the function that updates them. ``total`` is the number of items, None if unknown, and ``unit`` the word
+    It yields a function that updates the bar. ``total`` is the number of items, None if unknown, and ``unit`` the word
     for one. Pass a total to the yielded function only if it changes during the work.
     """
     if progress is None or progress is False:
@@ -84,14 +84,14 @@ class Steps:
             yield self.number
 
     @property
-    def row(self) -> dict[str, Any] | None:
+    def stored_row(self) -> dict[str, Any] | None:
         """The current step as stored in the checkpoint before an interruption, or None if it is new."""
         return self.file.rows.get(self.number)
 
     def write(self, **values: object) -> None:
         """Store ``values`` of the current step unless the checkpoint already has the step, and set ``seconds``."""
-        if self.row is not None:
-            self.seconds = max(self.seconds, self.row["seconds"])  # batches come in any order, time does not go back
+        if self.stored_row is not None:
+            self.seconds = max(self.seconds, self.stored_row["seconds"])  # batches may end in another order
             self._start = time.perf_counter() - self.seconds  # as if there had been no interruption
             return
         if self.number not in self._new:
@@ -106,11 +106,11 @@ class Steps:
     def time_is_up(self) -> bool:
         """Return whether the time limit is reached; if so, the run ends."""
         if time.perf_counter() - self._start >= self._time_limit:
-            self._end(f"time limit of {self._time_limit:g} s reached")
+            self._end_run(f"time limit of {self._time_limit:g} s reached")
             return True
         return False
 
-    def _end(self, message: str) -> None:
+    def _end_run(self, message: str) -> None:
         if not self.ended:
             self.message, self.ended = message, True
 
@@ -127,13 +127,13 @@ class Steps:
         except StopIteration:  # scipy's way to stop
             stopped = True
         if self.seconds >= self._time_limit:
-            self._end(f"time limit of {self._time_limit:g} s reached")
+            self._end_run(f"time limit of {self._time_limit:g} s reached")
         if stopped:
-            self._end("stopped by the callback")
+            self._end_run("stopped by the callback")
 
 
 @contextmanager
-def loop(
+def run_loop(
     form: CheckpointFormat,
     describe: Callable[[], dict[str, Any]],
     options: RunOptions,
@@ -158,7 +158,7 @@ def loop(
     stored: AbstractContextManager[JsonLines | None] = nullcontext()
     if options.checkpoint is not None:
         about, stored = describe(), json_lines(options.checkpoint, form.kind, noun, noun)
-    with stored as log, bar(options.progress, total or steps or 1, unit or form.step) as show:
+    with stored as log, progress_bar(options.progress, total or steps or 1, unit or form.step) as show:
         run = Steps(options, RunFile(log, form, about | seed), steps, show, message)
         try:
             yield run

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import _validate
 from ..errors._types import ArrayLike, FloatArray, IntArray, Progress
-from .loop import bar
+from .loop import progress_bar
 
 Workers: TypeAlias = int | Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
 """Type of ``workers``: a number of processes, or a function that is called like `map`."""
@@ -43,7 +43,7 @@ def map_unordered(function: Callable[[Any], Any], items: Iterable[Any], **option
             results.close()
 
 
-def submit(
+def map_on_executor(
     executor: concurrent.futures.Executor, function: Callable[[Any], Any], items: Iterable[Any]
 ) -> Generator[Any, None, None]:
     """Yield ``function(item)`` of each item, in order of completion; closing the generator cancels calls not begun."""
@@ -56,7 +56,7 @@ def submit(
             future.cancel()
 
 
-def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:
+def make_parallel_map(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:
     """Return the user's function, or one like `map` that uses ``workers`` processes (-1: one per core), in any order.
 
     One worker takes an item only when its result is needed. The user's function gets all items at once, in a list.
@@ -122,15 +122,15 @@ def map_rows(
     size = max(1, min(512, -(-len(rows) // (4 * workers))))  # about four per thread, so that all end together
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))]
     results = [np.empty(0)]  # without rows, the result is an empty array of floats
-    with bar(progress, len(rows), "deployment") as show:
+    with progress_bar(progress, len(rows), "deployment") as show:
 
-        def computed() -> Iterator[ArrayLike]:
+        def chunk_values() -> Iterator[ArrayLike]:
             yield function(parts[0])  # one row in this thread, to compile kernels only once
             if len(parts) > 1:
                 with concurrent.futures.ThreadPoolExecutor(workers) as pool:
                     yield from pool.map(function, parts[1:])
 
-        for result in computed():  # after an error, `pool.map` cancels the chunks that have not started
+        for result in chunk_values():  # after an error, `pool.map` cancels the chunks that have not started
             results.append(np.asarray(result, dtype=float))
             show(sum(map(len, results)))
     return np.concatenate(results)

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .._files.version import provenance
+from .._files.version import version_with_commit
 from ..errors import EmsoptError, InputError, _validate
 from ..errors._types import PathLike, Progress
 from .json_lines import json_lines
-from .loop import bar
-from .parallel import map_unordered, one_thread, submit
+from .loop import progress_bar
+from .parallel import map_on_executor, map_unordered, one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
-_KIND, _FORMAT = "emsopt study", 1
+_KIND, _FORMAT_VERSION = "emsopt study", 1
 ROUNDING = 2e-8  # largest rounding error of a value in a stored study
 _RESULT_COLUMNS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
@@ -119,7 +119,7 @@ def run(
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
     map_cases = _map_function(backend, workers)
-    with _open_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
+    with _open_file(file, name, columns) as (done, append), progress_bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = [(key, case) for key, case in by_key.items() if key not in rows]  # if none, no workers start
         failed: dict[str, tuple[str, str]] = {}
@@ -174,14 +174,14 @@ def seed_of(case: Mapping[str, Any]) -> int:
     >>> seed_of({"city": 1, "seed": 0}) == seed_of({"seed": 0, "city": 1}) != seed_of({"city": 0, "seed": 1})
     True
     """
-    return int.from_bytes(hashlib.sha256(_key(case).encode()).digest()[:8], "big") >> 1
+    return int.from_bytes(hashlib.sha256(_case_key(case).encode()).digest()[:8], "big") >> 1
 
 
 def _check_cases(cases: Any) -> dict[str, Case]:
-    """Return the cases in the given order, by their `_key` and with plain values; raise if they are invalid."""
+    """Return the cases in the given order, by their `_case_key` and with plain values; raise if they are invalid."""
     by_key, names = dict[str, Case](), list[str]()
     for case in cases:
-        key = _key(case)  # equal values give one key, whatever their order and type
+        key = _case_key(case)  # equal values give one key, whatever their order and type
         names = names or list(case)
         if set(case) != set(names):
             raise InputError(f"all cases must have the same keys; got {names} and {list(case)}.")
@@ -194,7 +194,7 @@ def _check_cases(cases: Any) -> dict[str, Case]:
     return by_key
 
 
-def _key(case: object) -> str:
+def _case_key(case: object) -> str:
     """Return a case as JSON text with sorted names, so that cases with equal values have the same text."""
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
@@ -263,7 +263,7 @@ def _map_function(backend: object, workers: int | None) -> Callable[..., Any]:
     if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
         backend = backend.get_executor(pure=False)  # not pure: Dask would reuse the result of an equal call
     if isinstance(backend, Executor):
-        return partial(submit, backend)
+        return partial(map_on_executor, backend)
     wanted = "'serial', 'processes', a distributed.Client or a concurrent.futures.Executor"
     raise InputError(f"`backend` must be {wanted}; got {backend!r}.")
 
@@ -311,14 +311,14 @@ def _to_rows(result: object, case: Case) -> list[Row]:
 def _open_file(
     path: PathLike | None, task: str, columns: list[str]
 ) -> Iterator[tuple[dict[str, list[Row]], Callable[[Case, list[Row]], object]]]:
-    """Open the file of a study, if any; yield the rows of finished cases by `_key`, and a function to store a case."""
+    """Open the file of a study, if any; yield rows of finished cases by `_case_key`, and a function to store a case."""
     if path is None:
         yield {}, lambda case, rows: None
         return
-    header = {_KIND: _FORMAT, "task": task, "columns": sorted(columns)}
+    header = {_KIND: _FORMAT_VERSION, "task": task, "columns": sorted(columns)}
     with json_lines(path, _KIND, "study", "file") as log:
         if not log.lines:
-            log.append(header | {"version": provenance()})
+            log.append(header | {"version": version_with_commit()})
         first, *lines = log.lines or [header]
         for name, here in header.items():  # not the version, which may differ
             if first.get(name) != here:
@@ -328,9 +328,8 @@ def _open_file(
         for number, line in enumerate(lines, 2):
             case: Any = line.get("case")
             with suppress(InputError):  # refused below
-                key = _key(case)
-                done[key] = _to_rows(line.get("rows"), case)
+                done[_case_key(case)] = _to_rows(line.get("rows"), case)
                 if set(case) == set(columns):
                     continue
-            log.refuse(number)
+            log.raise_damaged(number)
         yield done, lambda case, rows: log.append({"case": case, "rows": rows})

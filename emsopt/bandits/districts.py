@@ -40,10 +40,10 @@ from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, sum_by_arm
 
 DISTRICT_ARMS = 512  # largest number of arms per district, in which the memory is linear
-FEATURES = 256  # largest number R of features, with whose square the time of a round grows
-CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
-TOLERANCE = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
-ROWS = 4096  # arms at a time, to save memory
+MAX_FEATURES = 256  # largest number R of features, with whose square the time of a round grows
+LANDMARK_CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
+PIVOT_TOLERANCE = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
+ARMS_AT_ONCE = 4096  # arms at a time, to save memory
 
 
 class DistrictGP(Regression):
@@ -69,7 +69,7 @@ class DistrictGP(Regression):
     def __init__(self, prior: Prior) -> None:
         prior = _validate.instance(prior, "prior", LazyPrior, "emsopt.bandits.LazyPrior: `navigation_prior(lazy=True)`")
         super().__init__(prior)
-        self.size, self.features = DISTRICT_ARMS, FEATURES  # public, so that checkpoints of runs name them
+        self.size, self.features = DISTRICT_ARMS, MAX_FEATURES  # public, so that checkpoints of runs name them
         hours = self.n_arms // prior.graph.n_edges  # all hours of an edge are in one district
         self._district = np.tile(partition_graph(prior.graph.matrix, max(self.size // hours, 1)), hours)
         self._members = np.split(np.argsort(self._district, kind="stable"), np.bincount(self._district).cumsum()[:-1])
@@ -130,8 +130,8 @@ class DistrictGP(Regression):
             mean = self.prior.mean + self._offset
             mean += self._features @ solve_triangular(factor, centre, lower=True, trans=1)
             variance = self._district_variance.copy()
-            for start in range(0, self.n_arms, ROWS):  # by blocks, without a second matrix of the size of `_features`
-                rows = slice(start, start + ROWS)
+            for start in range(0, self.n_arms, ARMS_AT_ONCE):  # without a second matrix of the size of `_features`
+                rows = slice(start, start + ARMS_AT_ONCE)
                 half = solve_triangular(factor, self._features[rows].T, lower=True, check_finite=False)
                 variance[rows] += np.einsum("ij,ij->j", half, half)
             self._solution = mean, variance
@@ -143,21 +143,21 @@ def context_features(prior: LazyPrior, most: int) -> FloatArray:
     kernel = prior.kernel
     contexts = kernel.contexts / kernel.lengthscales[1]
     unique = np.unique(contexts, axis=0)  # a repeated context would be a landmark without information
-    some = np.random.default_rng(0).choice(unique, min(CANDIDATES, len(unique)), replace=False)
+    some = np.random.default_rng(0).choice(unique, min(LANDMARK_CANDIDATES, len(unique)), replace=False)
     # pivots by the largest remaining variance, and stops below the tolerance
-    factor, order, rank, _ = dpstrf(matern(some, some), lower=1, tol=TOLERANCE)
+    factor, order, rank, _ = dpstrf(matern(some, some), lower=1, tol=PIVOT_TOLERANCE)
     count = min(rank, most)
     # LAPACK counts from 1 and leaves the upper triangle as it was
     landmarks, factor = some[order[:count] - 1], np.tril(factor[:count, :count])
     phi = np.empty((prior.n_arms, count))
-    for start in range(0, prior.n_arms, ROWS):
-        rows = slice(start, start + ROWS)
+    for start in range(0, prior.n_arms, ARMS_AT_ONCE):
+        rows = slice(start, start + ARMS_AT_ONCE)
         phi[rows] = solve_triangular(factor, matern(landmarks, contexts[rows]), lower=True, check_finite=False).T
     return phi * np.sqrt(kernel.outputscale * (1 - kernel.share))
 
 
 def partition_graph(adjacency: "sparse.csr_array[np.float64, tuple[int, int]]", size: int) -> IntArray:
-    """Return the part, from 0, of each node of a graph, (n,), halved until no part has more than ``size`` nodes."""
+    """Return the number of the part of each node, (n,), of a graph halved until no part has over ``size`` nodes."""
     labels, parts, count = np.empty(adjacency.shape[0], dtype=np.intp), [np.arange(adjacency.shape[0])], 0
     while parts:
         part = parts.pop()

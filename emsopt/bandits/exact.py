@@ -40,7 +40,7 @@ from .prior import MEMORY_LIMIT_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
-DRAWS = 512  # joint samples drawn at a time: a matrix product is faster than as many products with vectors
+DRAWS_AT_ONCE = 512  # joint samples drawn at a time: a matrix product is faster than as many products with vectors
 
 
 class ExactGP(Regression):
@@ -60,7 +60,8 @@ class ExactGP(Regression):
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
         self._is_lazy = isinstance(prior, LazyPrior)
-        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS)  # n + 1: never full
+        # n + 1: never full
+        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS_AT_ONCE)
         self._base_mean = prior.mean.copy()
         # in Fortran order BLAS updates it in place
         self._base_covariance = np.empty((0, 0)) if self._is_lazy else np.array(prior.covariance, order="F")
@@ -129,8 +130,7 @@ class ExactGP(Regression):
         deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
         noise = deviations * rng.standard_normal(shape)  # ε: without it samples would have too little variance
         surprise = sums / counts - samples[self._arms] - noise
-        weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
-        return samples + explained.T @ weights
+        return samples + explained.T @ solve_triangular(factor, surprise, lower=True, check_finite=False)
 
     def _start_window(self) -> None:
         """Make the posterior of all arms the C_0 and m_0 of the next observations, and empty the window."""

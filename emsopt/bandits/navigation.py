@@ -32,8 +32,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, run_seed, stream, summary
-from .._running.loop import RunOptions, Steps, loop
+from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, array_summary, random_stream, run_seed
+from .._running.loop import RunOptions, Steps, run_loop
 from ..errors import InputError, NoPathError, _validate
 from ..errors._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..roads.network import RoadNetwork
@@ -58,9 +58,11 @@ POLICIES |= {"gp-ts-joint": ("gp", Thompson(joint=True))}
 ['bi-bucb', 'bi-ts', 'bi-ucb']
 """
 
-COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
-COLUMNS += ["excess_energy", "cumulative_excess_energy", "seconds"]
-_FORM = CheckpointFormat("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
+HISTORY_COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
+HISTORY_COLUMNS += ["excess_energy", "cumulative_excess_energy", "seconds"]
+_CHECKPOINT_FORMAT = CheckpointFormat(
+    "emsopt bandit run", "round", proposal_keys={"arms": are_indices}, result_keys={"values": are_numbers}
+)
 
 
 class Navigation:
@@ -102,14 +104,14 @@ class Navigation:
             raise InputError(f"`prior` must have {wanted}; got {prior.n_arms} arms.")
         self.net, self.hours, self.seed = net, hours, run_seed(rng)
         if expected is None:
-            expected = prior.draw(rng=stream(self.seed, TRUTH_STREAM))[:, 0]
+            expected = prior.draw(rng=random_stream(self.seed, TRUTH_STREAM))[:, 0]
         self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
         self._deviation = np.sqrt(prior.noise_variance)
         self.shift = np.tile(_validate.array_of_length(0.0 if shift is None else shift, "shift", net.n_edges), hours)
         self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        always = ~net.closures(() if closed is None or callable(closed) else closed)
-        self._is_open = lru_cache(maxsize=1)(lambda t: ~net.closures(closed(t)) if callable(closed) else always)
+        always = ~net.closure_mask(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: ~net.closure_mask(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
@@ -120,7 +122,7 @@ class Navigation:
     def observe(self, t: int, arms: IntArray) -> FloatArray:
         """Return the energy observed on each of k arms in round t, Wh, shape (k,)."""
         # noise of all arms, so that it does not depend on the path chosen
-        noise = stream(self.seed, NOISE_STREAM, t).standard_normal(len(self.expected))
+        noise = random_stream(self.seed, NOISE_STREAM, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best_path(self, t: int) -> IntArray:
@@ -282,8 +284,8 @@ def run(
         prior = regression.prior
     prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
-    with loop(
-        _FORM,
+    with run_loop(
+        _CHECKPOINT_FORMAT,
         lambda: _describe_run(net, start, end, name, prior, expected, closed, shift, regression),
         RunOptions(rng, progress, callback, checkpoint, time_limit),
         message=f"horizon of {horizon} rounds reached",
@@ -292,7 +294,7 @@ def run(
         seed = steps.file.seed
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
-        agent_rng = stream(seed, AGENT_STREAM)
+        agent_rng = random_stream(seed, AGENT_STREAM)
         model = _initial_regression(kind, prior, regression, agent_rng)
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
@@ -304,7 +306,7 @@ def run(
                 steps.message = f"round {t} has no open path: {error}"
                 break
             chosen = arms[path]
-            if (filed := steps.row) is None:
+            if (filed := steps.stored_row) is None:
                 values = environment.observe(t, chosen)
             else:
                 chosen, values = _stored_round(steps, filed, environment.oracle, arms, chosen, is_open)
@@ -318,7 +320,7 @@ def run(
             hour, edges = int(arms[0]) // net.n_edges, tuple((chosen - arms[0]).tolist())
             row = hour, edges, values.sum(), needed, regret, total, excess, excess_so_far
             steps.finish(row, Round(t, chosen, values), f"regret {total:.4g} Wh")
-    history = pd.DataFrame(steps.rows, columns=COLUMNS)
+    history = pd.DataFrame(steps.rows, columns=HISTORY_COLUMNS)
     seen = tuple(hour * net.n_edges + np.array(path) for _, hour, path, *_ in steps.rows)
     counts = np.bincount(np.concatenate(seen), minlength=prior.n_arms)
     mean, variance = model.predict()
@@ -338,10 +340,10 @@ def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: 
 def _stored_round(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return a checkpoint's arms and values of this round, (k,) each, instead of ``picks``; raise unless a path."""
+    """Return a checkpoint's arms and values of this round, (k,) each, instead of ``picks``; raise if not a path."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
-        steps.file.refuse(steps.number)
+        steps.file.raise_damaged(steps.number)
     path, n = chosen - arms[0], len(arms)
     # a turn from edge a to edge b is coded as n a + b
     legal = np.isin(n * path[:-1] + path[1:], oracle.net.connections[is_open[n:]] @ [n, 1]).all()
@@ -387,20 +389,20 @@ def _describe_run(
 ) -> dict[str, Any]:
     """Return the arguments of a run as a dict of plain values, which its checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
-    own = {} if shift is None else {"shift": summary(_validate.array_of_length(shift, "shift", net.n_edges))}
+    own = {} if shift is None else {"shift": array_summary(_validate.array_of_length(shift, "shift", net.n_edges))}
     if regression is not None:
         options = {key: value for key, value in vars(regression).items() if isinstance(value, (int, float))}
         own["regression"] = {key: value for key, value in options.items() if key[0] != "_"}
-        own["posterior"] = summary(*regression.predict())  # what it has learned
+        own["posterior"] = array_summary(*regression.predict())  # what it has learned
     if expected is not None:
         expected = _validate.real_array(expected, "expected", (prior.n_arms,))
     return {
         "policy": name,
-        "net": summary(net.lengths, net.speed_limits, net.inclines, net.connections),
+        "net": array_summary(net.lengths, net.speed_limits, net.inclines, net.connections),
         "start": net.ids[oracle.start],
         "end": net.ids[oracle.end],
-        "prior": summary(prior.mean, prior.variance, prior.rows([0])[0], prior.noise_variance),
-        "expected": None if expected is None else summary(expected),
-        "closed": "by a function" if callable(shut) else np.flatnonzero(net.closures(shut)).tolist(),
+        "prior": array_summary(prior.mean, prior.variance, prior.rows([0])[0], prior.noise_variance),
+        "expected": None if expected is None else array_summary(expected),
+        "closed": "by a function" if callable(shut) else np.flatnonzero(net.closure_mask(shut)).tolist(),
         **own,
     }

@@ -138,7 +138,7 @@ class ShortestPath:
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the cheapest path's edges in driving order, shape (k,), by the costs ``indices`` of all edges, (E,).
 
-        ``allowed`` has one truth value per edge, or per edge and then per connection. `NoPathError` if none is.
+        ``allowed`` has one truth value per edge, or per edge and then connection. `NoPathError` if none exists.
         """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)  # the network takes what is closed
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)
@@ -173,7 +173,7 @@ class UCB:
         _validate.positive_number(self.factor, "factor", zero=True)
 
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
-        """Return β_t in each round ``t``, an array of the same shape."""
+        """Return the weight β_t in each round ``t``, an array of the same shape."""
         t = np.asarray(t, dtype=float)
         return self.factor * np.maximum(2 * (math.log(n_arms) + 2 * np.log(t) - 0.5 * np.log(2 * np.pi)), 0.0)
 
@@ -201,7 +201,7 @@ class BayesUCB:
         _validate.positive_number(self.xi, "xi")
 
     def beta(self, t: ArrayLike, n_arms: int) -> FloatArray:
-        """Return β_t in each round ``t``, an array of the same shape."""
+        """Return the weight β_t in each round ``t``, an array of the same shape."""
         t, omega = np.asarray(t, dtype=float), self.omega
         log_eta = 0.5 * omega * np.log(2 * np.pi) - np.log(2) - omega * math.log(n_arms) - self.xi * np.log(t)
         # √2 erf⁻¹(1 - 2 η) is the normal quantile of 1 - η; the mirrored quantile, by the logarithm of η, keeps full
@@ -230,7 +230,7 @@ class OptimisticRule(Protocol):
     """Rule whose index (score) of an arm is an optimistic value, μ - √β_t σ for costs and μ + √β_t σ for rewards."""
 
     def beta(self, t: ArrayLike, n_arms: int, /) -> FloatArray:
-        """Return β_t in round t with ``n_arms`` base arms."""
+        """Return the weight β_t in round t with ``n_arms`` base arms."""
 
 
 Rule: TypeAlias = UCB | BayesUCB | Thompson

@@ -33,7 +33,7 @@ from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
 MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
-BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
+ROWS_AT_ONCE = 32  # rows of a lazy covariance computed at a time, to save memory
 PRODUCT_FEATURES = 128  # random features of k_G k_f in a draw, each with a draw of the graph process of its own
 CONTEXT_FEATURES = 1024  # random features of k_f'
 JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a covariance may be numerically singular
@@ -146,16 +146,16 @@ class LazyPrior(Prior):
         """Return the covariances of k arms with all arms, shape (k, n)."""
         arms, X, every = np.asarray(arms, dtype=np.intp), self.kernel.contexts, np.arange(self.n_arms)
         found = np.empty((len(arms), self.n_arms))
-        for start in range(0, len(arms), BLOCK):
-            part = arms[start : start + BLOCK]
-            found[start : start + BLOCK] = self.kernel.between(part, X[part], every, X)
+        for start in range(0, len(arms), ROWS_AT_ONCE):
+            part = arms[start : start + ROWS_AT_ONCE]
+            found[start : start + ROWS_AT_ONCE] = self.kernel.cross_covariance(part, X[part], every, X)
         return found
 
     def neighbour_covariance(self, arms: IntArray) -> FloatArray:
-        """Return the covariances between k neighbouring arms, (k, k), with k_G approximated by `GraphMatern.within`."""
+        """Return the covariances between k neighbouring arms, (k, k), with k_G by `GraphMatern.local_covariance`."""
         edges, place = np.unique(arms % self.graph.n_edges, return_inverse=True)
         X = self.kernel.contexts[arms]
-        return self.kernel.combine_kernels(self.graph.within(edges)[np.ix_(place, place)], X, X)
+        return self.kernel.combine_kernels(self.graph.local_covariance(edges)[np.ix_(place, place)], X, X)
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -174,13 +174,13 @@ class LazyPrior(Prior):
         on_graph, additive = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
         hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
         for column in draws.T:
-            for start in range(0, PRODUCT_FEATURES, BLOCK):
-                heights = np.tile(self.graph.draw(min(BLOCK, PRODUCT_FEATURES - start), rng), (hours, 1))
+            for start in range(0, PRODUCT_FEATURES, ROWS_AT_ONCE):
+                heights = np.tile(self.graph.draw(min(ROWS_AT_ONCE, PRODUCT_FEATURES - start), rng), (hours, 1))
                 waves = _random_features(kernel.contexts / kernel.lengthscales[0], heights.shape[1], rng)
                 column += np.sqrt(on_graph / PRODUCT_FEATURES) * np.einsum("ij,ij->i", waves, heights)
-            for _ in range(0, CONTEXT_FEATURES, BLOCK):
-                waves = _random_features(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
-                column += np.sqrt(additive / CONTEXT_FEATURES) * (waves @ rng.standard_normal(BLOCK))
+            for _ in range(0, CONTEXT_FEATURES, ROWS_AT_ONCE):
+                waves = _random_features(kernel.contexts / kernel.lengthscales[1], ROWS_AT_ONCE, rng)
+                column += np.sqrt(additive / CONTEXT_FEATURES) * (waves @ rng.standard_normal(ROWS_AT_ONCE))
         return draws
 
 

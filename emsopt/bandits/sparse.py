@@ -162,8 +162,8 @@ class SparseGP(Regression):
             across = self.prior.rows(Z)
             within = across[:, Z]
         else:
-            within = kernel.between(Z, contexts, Z, contexts)
-            across = kernel.between(Z, contexts, np.arange(self.n_arms), kernel.contexts)
+            within = kernel.cross_covariance(Z, contexts, Z, contexts)
+            across = kernel.cross_covariance(Z, contexts, np.arange(self.n_arms), kernel.contexts)
         self._factor = self._cholesky(within)
         self._across = solve_triangular(self._factor, across, lower=True)
         self._explained = np.einsum("ij,ij->j", self._across, self._across)
@@ -187,8 +187,8 @@ class SparseGP(Regression):
         inner[np.diag_indices(len(at))] /= 2
         half = solve_triangular(self._factor, inner, lower=True, trans=1)
         within = solve_triangular(self._factor, half.T, lower=True, trans=1)
-        gradient = kernel.slope(slopes, self._points, at, arms, kernel.contexts[arms])
-        return gradient + kernel.slope(within + within.T, self._points, at, self._points, at)
+        gradient = kernel.context_gradient(slopes, self._points, at, arms, kernel.contexts[arms])
+        return gradient + kernel.context_gradient(within + within.T, self._points, at, self._points, at)
 
     def _choose_points(self, arms: IntArray) -> None:
         """Make the most observed arms the inducing points. In a tie, existing inducing points take precedence."""
@@ -198,7 +198,7 @@ class SparseGP(Regression):
         stays = np.isin(self._points, candidates)
         if not stays.all():
             self._integrate_out(stays)
-        self._add_points(candidates[~np.isin(candidates, self._points)])
+        self._add_inducing_points(candidates[~np.isin(candidates, self._points)])
 
     def _integrate_out(self, kept: BoolArray) -> None:
         """Remove inducing points by integrating them out of q(u); ``kept`` marks those to keep."""
@@ -214,7 +214,7 @@ class SparseGP(Regression):
         self._precision = precision_v - np.eye(len(half))
         self._shift = precision_v @ solve_triangular(self._factor, mean, lower=True)
 
-    def _add_points(self, fresh: IntArray) -> None:
+    def _add_inducing_points(self, fresh: IntArray) -> None:
         """Add inducing points with their prior distribution conditional on the others."""
         left = self._across[:, fresh].T
         rows = self.prior.rows(fresh)

@@ -26,7 +26,7 @@ import pandas as pd
 
 from .._files import columns, geography
 from .._files import formats as _formats
-from .._files.columns import CRS, FILE, FOUND, Table, are_blank, list_columns, positions_of, table_name, texts
+from .._files.columns import Table, are_blank, list_columns, positions_of, table_name, texts
 from ..errors import InputError, Message
 from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote, unwrap
@@ -34,11 +34,11 @@ from ..errors._validate import existing_file, quote, unwrap
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 ColumnChoice: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
-FRAME_READERS = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
+FRAME_READERS = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYER_ENDINGS, geography.read_layer)
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out")
 GEOJSON_ENDINGS = (".geojson", ".json")
 PACKED_ENDINGS = (*(ending + ".gz" for ending in TEXT_ENDINGS + GEOJSON_ENDINGS), ".zip")
-ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, *PACKED_ENDINGS)
+ENDINGS = (*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.WORKBOOK_READERS, *FRAME_READERS, *PACKED_ENDINGS)
 LARGEST_METRES = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST_LATITUDE = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST_NAMES = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
@@ -84,7 +84,7 @@ def read_table(
 
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
     name in messages. Of a file, only the selected columns are kept. Columns get lower-case names. Geometries are
-    converted to degrees; the system of other coordinates is in ``frame.attrs[CRS]``, by default ``crs``.
+    converted to degrees; the system of other coordinates is in ``frame.attrs[CRS_KEY]``, by default ``crs``.
     """
     taken: dict[str, str] = {}
 
@@ -98,19 +98,19 @@ def read_table(
     else:
         file = open_file(source, argument)
         if file.name.lower().endswith(".zip"):
-            content = _formats.read_content(file, _formats.MOST_BYTES, _formats.SPLIT_ADVICE, (".zip",))
+            content = _formats.read_content(file, _formats.MAX_BYTES, _formats.SPLIT_ADVICE, (".zip",))
             file = _formats.Upload(_formats.name_inside(file), content)
         where = file.name
         frame, crs = _read_file(file, argument, choose_columns, crs)
-    if len(frame) > _formats.MOST_ROWS:
-        raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
+    if len(frame) > _formats.MAX_ROWS:
+        raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MAX_ROWS:,} can be read.")
     table = Table.of(frame, argument)
-    table.frame.attrs[CRS] = crs
+    table.frame.attrs[columns.CRS_KEY] = crs
     return table, taken
 
 
 def _read_file(
-    file: Path | _formats.Upload, argument: str, choose: _formats.Choose, crs: object
+    file: Path | _formats.Upload, argument: str, choose: _formats.ColumnChooser, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return the table in a file, and the reference system of its coordinates (None: degrees)."""
     *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
@@ -120,17 +120,17 @@ def _read_file(
         return _formats.read_csv(file, choose=choose), crs
     if kind in GEOJSON_ENDINGS:
         return _read_geojson(file, choose, crs), None
-    if kind in _formats.READERS:
-        return _formats.READERS[kind](file, choose), crs
-    kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.READERS, *FRAME_READERS, ".zip"])
+    if kind in _formats.WORKBOOK_READERS:
+        return _formats.WORKBOOK_READERS[kind](file, choose), crs
+    kinds = ", ".join([*TEXT_ENDINGS, *GEOJSON_ENDINGS, *_formats.WORKBOOK_READERS, *FRAME_READERS, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 
 def _read_frame(
-    source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
+    source: pd.DataFrame, argument: str, choose: _formats.ColumnChooser, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return a table with its geometry and index as columns, and the system of its coordinates (None: degrees)."""
-    frame, _ = geography.without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
+    frame, _ = geography.drop_geometry(source, argument, ("Point",), crs=crs, blanks=True)
     crs = crs if frame is source else None
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
@@ -143,7 +143,7 @@ def _read_frame(
 
 def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
     """Return longitudes and latitudes in degrees, shape (K, 2), NaN for blank places; ``key`` has columns by role."""
-    crs, scale = table.frame.attrs.get(CRS), 1.0
+    crs, scale = table.frame.attrs.get(columns.CRS_KEY), 1.0
     if "place" in key:
         table, crs = _split_pairs(table, key["place"], crs)
         names = list(map(str, table.frame))
@@ -156,7 +156,7 @@ def read_places(table: Table, key: Mapping[str, str]) -> FloatArray:
             written, numbers = _parse_decimals(table.frame[names])
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
-    degrees = geography.degrees(table, names[0], names[1], crs)
+    degrees = geography.read_degrees(table, names[0], names[1], crs)
     if scale != 1 or geography.is_projected(crs):
         degrees[~degrees.any(axis=1)] = np.nan  # programs write 0, 0 for unknown places
     south = degrees[:, 1] < SOUTHERNMOST_LATITUDE
@@ -243,12 +243,12 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
     """Return the path of an existing file, or the name and content of an open file as an `Upload`."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
-    content = source.read(_formats.MOST_BYTES + 1)
+    content = source.read(_formats.MAX_BYTES + 1)
     content = content.encode() if isinstance(content, str) else bytes(content)
     return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _read_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
+def _read_geojson(file: Path | _formats.Upload, choose: _formats.ColumnChooser, crs: object) -> pd.DataFrame:
     """Return the chosen properties of each feature as a row, with ``lon`` and ``lat`` of its Point, None without."""
     rows = []
     for k, (properties, geometry) in enumerate(geography.read_features(file, crs), 1):
@@ -262,7 +262,7 @@ def _read_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: ob
     names, head = list(frame.columns), frame.head(_formats.SAMPLE_ROWS)
     chosen = choose(names, {name: head[name].tolist() for name in names})
     frame = frame.iloc[:, positions_of(names, [*chosen, "lon", "lat"])]
-    frame.attrs.update({FILE: file.name, FOUND: list_columns(names)})
+    frame.attrs.update({columns.FILE_KEY: file.name, columns.NAMES_KEY: list_columns(names)})
     return frame
 
 

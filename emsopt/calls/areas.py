@@ -97,10 +97,10 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     """
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
-    if file is not None and file.name.lower().endswith(geography.LAYERS):
+    if file is not None and file.name.lower().endswith(geography.LAYER_ENDINGS):
         frame = geography.read_layer(file)
     if hasattr(frame, "geometry"):
-        frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
+        frame = geography.layer_to_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
     outlines = geography.read_outlines(file, NAME_PROPERTIES if key is None else (key,), crs=crs)

@@ -51,7 +51,7 @@ from typing import IO, Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .._files.columns import HEADER, Table, are_blank
+from .._files.columns import HEADER_KEY, Table, are_blank
 from ..errors import InputError, _validate
 from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from ..errors._validate import quote
@@ -292,7 +292,7 @@ def read_calls(
         spare=unused_times,
         not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
-        header=table.frame.attrs.get(HEADER, 1),
+        header=table.frame.attrs.get(HEADER_KEY, 1),
     )
 
 

@@ -181,10 +181,10 @@ class _Places(NamedTuple):
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
     """Return a checked table of atoms or sites, with their locations and, if they are areas, shapes."""
-    frame, shapes = geography.without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
+    frame, shapes = geography.drop_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
-        return _Places(table, geography.degrees(table), True, shapes)
+        return _Places(table, geography.read_degrees(table), True, shapes)
     if not table.column("xy"):
         return _Places(table, None, False, shapes)
     x, y = table.require("x", "a column 'x' beside 'y'"), table.require("y", "a column 'y' beside 'x'")

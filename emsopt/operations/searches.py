@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._running.checkpoint import summary
-from .._running.loop import bar
+from .._running.checkpoint import array_summary
+from .._running.loop import progress_bar
 from .._running.parallel import map_rows
 from ..city import City
 from ..city.deployment_space import DeploymentSpace, check_sites
@@ -60,7 +60,12 @@ class OperationsObjective(Objective):
         for name in options:
             _validate.choice(name, "options", known)
         # The summary is there for checkpoints: a search resumes only with the same system.
-        what = [summary(system.minutes_to_place), summary(system.calls_by_hour), system.priorities, system.handover]
+        what = [
+            array_summary(system.minutes_to_place),
+            array_summary(system.calls_by_hour),
+            system.priorities,
+            system.handover,
+        ]
         self.options = options | {"rng": rng, "system": what}
         self.noisy = not isinstance(rng, (int, np.integer))
 
@@ -263,7 +268,7 @@ def best_offsets(
 
     best = np.zeros(city.n_sites)
     first = least = value(sites, best)
-    with bar(progress, steps, "step") as show:
+    with progress_bar(progress, steps, "step") as show:
         for step in range(steps):
             tried, where = best.copy(), sites
             unused = np.setdiff1d(np.arange(city.n_sites), sites)

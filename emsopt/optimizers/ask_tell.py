@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from .._running.parallel import one_thread
 from ..errors import InputError, NoCandidateError, _validate
 from ..errors._types import ArrayLike, FloatArray, Rng
-from ..problems.box import MOST_LISTED
+from ..problems.box import MAX_LISTED
 from .result import Run
 
 X = TypeVar("X", bound=NDArray[Any])  # a candidate: the sites of a deployment, (p,), or a point of a box, (d,)
 F = TypeVar("F", bound=Callable[..., Any])
-MOST_DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
+MAX_DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
 
 def lock_calls(method: F) -> F:
@@ -142,11 +142,7 @@ class AskTell(Generic[X]):
 
     def _next_in_queue(self) -> X | None:
         """Remove candidates from the queue up to the first that may be asked for, and return this one, or None."""
-        while self._queue:
-            x = self._queue.pop(0)
-            if self.is_free(x):
-                return x
-        return None
+        return next(filter(self.is_free, (self._queue.pop(0) for _ in range(len(self._queue)))), None)
 
     @lock_calls
     def tell(self, x: Any, value: ArrayLike) -> None:
@@ -188,11 +184,11 @@ class AskTell(Generic[X]):
 
     def draw(self) -> X:
         """Draw an allowed candidate at random; without noise, one that has not yet been asked for or observed."""
-        for _ in range(MOST_DRAWS):
+        for _ in range(MAX_DRAWS):
             x = self._sample()
             if self.is_free(x):
                 return x
-        every = self.space.listing() if self.space.count <= MOST_LISTED else []
+        every = self.space.listing() if self.space.count <= MAX_LISTED else []
         left = [row for row in every if self.is_free(row)]
         if not left:
             raise NoCandidateError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
@@ -204,7 +200,7 @@ class AskTell(Generic[X]):
         return x
 
     def _to_user_form(self, x: X) -> Any:
-        """Convert a candidate from canonical form to the form that `ask` returns: here the same."""
+        """Convert a candidate from canonical form to the form that `ask` returns; the base class changes nothing."""
         return x
 
     def _propose(self) -> X:
@@ -234,7 +230,7 @@ def read_candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
     return [_to_canonical(x, space, f"{name}[{k}]") for k, x in enumerate(x0)]
 
 
-def read_initial(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
+def read_initial_values(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     """Return pairs of a canonical candidate and its value, maybe NaN; a run's ``column`` holds unnamed candidates."""
     found = []
     for k, (x, given) in enumerate(_to_pairs(initial, space, column)):

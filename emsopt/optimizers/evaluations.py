@@ -28,14 +28,15 @@ from .boxes._base import BoxObjective
 
 Observations: TypeAlias = list[tuple[Any, float]]  # candidates of a run with their values, in order
 Outcome: TypeAlias = float | str
-Catch: TypeAlias = type[Exception] | tuple[type[Exception], ...]
+ErrorTypes: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
 Candidate: TypeAlias = IntArray | FloatArray
-Item: TypeAlias = tuple[int, Candidate]
-ParallelMap: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
+Trial: TypeAlias = tuple[int, Any]  # number of an evaluation, and its candidate
+Task: TypeAlias = Callable[[Trial], Outcome]
+ParallelMap: TypeAlias = Callable[[Callable[[Trial], Any], Iterable[Trial]], Iterable[Any]]
 
-LONGEST_MESSAGE = 500  # characters of an error's message that are stored: some messages hold whole arrays
-BATCH = 4  # candidates asked for at once by default, with any number of workers but one
+MAX_MESSAGE_LENGTH = 500  # characters of an error's message that are stored: some messages hold whole arrays
+DEFAULT_BATCH = 4  # candidates asked for at once by default, with any number of workers but one
 CONFIRMING_VALUES = 5  # of the recommended candidate of a noisy run, before the target counts as reached
 
 
@@ -57,7 +58,7 @@ def batch_size(file: RunFile, workers: Workers, batch: int) -> int:
 def run_evaluations(
     steps: Steps,
     optimizer: AskTell[Any],
-    task: Callable[[Item], Outcome],
+    task: Task,
     parallel_map: ParallelMap,
     batch: int,
     budget: int,
@@ -98,7 +99,7 @@ def run_evaluations(
 def _collect_until(
     arriving: Iterator[tuple[int, Outcome]], outcomes: dict[int, Outcome], number: int
 ) -> BaseException | None:
-    """Add numbered outcomes to ``outcomes`` as they arrive, up to evaluation ``number``; return an error instead."""
+    """Add numbered outcomes to ``outcomes`` as they arrive, up to that of ``number``; return the error met, if any."""
     try:
         while number not in outcomes and (pair := next(arriving, None)):
             outcomes.update([pair])
@@ -110,7 +111,7 @@ def _collect_until(
 def _next_batch(
     steps: Steps, optimizer: AskTell[Any], batch: int, budget: int, reason: Callable[[bool], str]
 ) -> list[Candidate]:
-    """Return the candidates of the next batch; if there is a reason to end, write it to ``steps`` and return none."""
+    """Return the candidates of the next batch; if there is a reason to end, write it to ``steps`` and return []."""
     used = steps.number >= budget
     end = reason(used)
     if not (end or used):
@@ -123,20 +124,20 @@ def _next_batch(
 
 
 def _evaluate_batch(
-    steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], parallel_map: ParallelMap, left: list[Item]
+    steps: Steps, optimizer: AskTell[Any], task: Task, parallel_map: ParallelMap, left: list[Trial]
 ) -> Generator[tuple[int, Outcome]]:
     """Evaluate numbered candidates, ``left``; store each outcome as it arrives and yield it, and raise errors last."""
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
 
-    def items_to_begin() -> Iterator[Item]:
+    def trials_to_begin() -> Iterator[Trial]:
         for k, item in enumerate(left):
             # the first evaluation of a run is made whatever the time, so that there is a result
             if failed or ((k or steps.rows) and steps.time_is_up()):
                 return
             yield item
 
-    results = parallel_map(partial(_attempt, task, os.getpid()), items_to_begin())
+    results = parallel_map(partial(_try_task, task, os.getpid()), trials_to_begin())
     try:
         for number, outcome in results:
             if isinstance(outcome, Exception):
@@ -156,10 +157,10 @@ def _evaluate_batch(
         raise failed[min(failed)]  # the first by number, whichever came first
 
 
-def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple[int, Outcome | Exception]:
+def _try_task(task: Task, process: int, trial: Trial) -> tuple[int, Outcome | Exception]:
     """Return the number of an evaluation with its outcome or error; ``process`` is the id of the main process."""
     try:
-        return item[0], task(item)
+        return trial[0], task(trial)
     except Exception as error:  # noqa: BLE001 - raised again in the process that waits
         if os.getpid() != process:  # in the same process the traceback is intact
             text = traceback.format_exc()  # as the traceback itself stays behind
@@ -168,7 +169,7 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
             except Exception:  # noqa: BLE001 - an error that cannot be sent would end the process
                 error = RuntimeError(f"{type(error).__name__}: {error}")
             error.add_note(text)
-        return item[0], error
+        return trial[0], error
 
 
 def is_user_function(objective: Any) -> bool:
@@ -197,13 +198,13 @@ def _read_candidate(file: RunFile, number: int, optimizer: AskTell[Any]) -> Cand
         ) from None
 
 
-def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
+def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Task) -> None:
     """Raise if a user's noise-free function does not reproduce the value of the first evaluation in the checkpoint."""
     file, number = steps.file, min(steps.file.rows)
     x = _read_candidate(file, number, optimizer)
     if not is_user_function(optimizer.objective):
         return
-    value, again = value_of(file.rows[number]["value"]), value_of(task((number, x)))
+    value, again = outcome_value(file.rows[number]["value"]), outcome_value(task((number, x)))
     # loose, as rounding differs between processors and versions
     if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
         raise InputError(
@@ -219,9 +220,9 @@ def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[
         )
 
 
-def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
-    """Evaluate a numbered candidate, ``item``, and return the outcome; number and ``seed`` determine the noise."""
-    number, x = item
+def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: ErrorTypes, trial: Trial) -> Outcome:
+    """Evaluate the candidate of a numbered trial; return the outcome. Number and ``seed`` determine the noise."""
+    number, x = trial
     at = objective.space.to_text(x)
     if objective.noisy:
         noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
@@ -229,7 +230,7 @@ def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Ca
     try:
         result: Any = objective(x.copy())  # a copy, as the function may change its argument
     except catch as error:
-        return f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
+        return f"{type(error).__name__}: {error}"[:MAX_MESSAGE_LENGTH]
     except Exception as error:
         error.add_note(f"This happened in evaluation {number}, at {at}.")
         raise
@@ -244,10 +245,10 @@ def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Ca
 
 def is_outcome(value: object) -> bool:
     """Return whether a value in a checkpoint can be the outcome of an evaluation, a number or a text."""
-    return not is_number(value_of(value)) if isinstance(value, str) else is_number(value)
+    return not is_number(outcome_value(value)) if isinstance(value, str) else is_number(value)
 
 
-def value_of(outcome: Outcome) -> float:
+def outcome_value(outcome: Outcome) -> float:
     """Return the outcome of an evaluation as a number; NaN for an error."""
     try:
         return float(outcome)
@@ -255,7 +256,7 @@ def value_of(outcome: Outcome) -> float:
         return np.nan
 
 
-def check_catch(catch: Any) -> Catch:
+def check_catch(catch: Any) -> ErrorTypes:
     """Return the argument ``catch`` of `minimize`, checked: a class of exceptions, or a tuple of them."""
     errors = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(error, type) and issubclass(error, Exception) for error in errors):

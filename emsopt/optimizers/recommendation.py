@@ -1,6 +1,6 @@
 """Estimates of noisy values, transformations of observed values for a search, and the expected improvement.
 
-**Estimates** are by a Gaussian process of all values: `posterior_means` for deployments, `estimated_gains` for points
+**Estimates** are by a Gaussian process of all values: `posterior_means` for deployments, `estimate_gains` for points
 of a box, where the estimate may be a median. `AskTell.recommend` uses them, as the best of many noisy values is too
 good.
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
 SPREAD = 0.3  # prior standard deviation of log lengthscales around their common mean, against overfitting
-MOST_FITTED = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
+MAX_FITTED = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
 WORST_SHARE = 0.25  # share of the gains that are raised to the best of these: bad regions need no accurate model
 ERROR_RATIO = 0.8  # of squared errors, below which one process counts as clearly better than the other
@@ -79,7 +79,7 @@ def _nearest_distances(X: FloatArray) -> FloatArray:
 
 
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the logarithm of the expected improvement (18) below ``goal``, elementwise, even where (18) underflows."""
+    """Return the logarithm of the expected improvement below ``goal``, elementwise, even where that underflows."""
     from scipy.special import erfcx, ndtr
 
     deviation = np.maximum(deviation, 1e-12)  # at an observed point without noise it is 0
@@ -97,7 +97,7 @@ def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviati
 def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
     """Return the posterior mean of a Gaussian process at its own points X, (n, N), given noisy values y: shape (n,).
 
-    Kernel and noise have the largest likelihood, for at most ``MOST_FITTED`` rows, that a fit reaches from the given
+    Kernel and noise have the largest likelihood, for at most ``MAX_FITTED`` rows, that a fit reaches from the given
     kernels, one for each of ``NOISE_RATIOS``. Observations of one point are replaced by their mean, with the noise
     variance divided by their number, which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than
     ``CENTRES`` distinct points, the mean is that of the subset-of-regressors approximation (Quiñonero-Candela and
@@ -108,14 +108,14 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
     return _means_at_points(_fit_likeliest(kernels, X, y), X, y)
 
 
-def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
+def estimate_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
     """Return estimates, (n,), of the noise-free values of noisy gains, (n,), at points X, (n, d), of the unit cube.
 
     They come from a Gaussian process of the gains g, or from one of -log(s + max g - g), where s is the distance of the
     best gain from the upper quartile; its mean is transformed back. The second resolves small differences near the
     maximum of a function that falls by orders of magnitude elsewhere. It is used if the sum of its squared
-    leave-one-out errors is below ``ERROR_RATIO`` times that of the first. Errors are those of normal scores, negative
-    ones raised to 0. Both raise the worst gains first, as bad regions need no accurate model.
+    leave-one-out errors is below ``ERROR_RATIO`` times that of the first. Errors are differences of normal scores, and
+    negative scores count as 0. Before both fits the worst gains are raised, as bad regions need no accurate model.
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
@@ -124,7 +124,7 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     scale = top - np.quantile(gains, 0.75)
     if scale == 0:
         return posterior_means(kernels, X, cut)
-    part = _evenly_spaced_indices(len(gains), MOST_FITTED)
+    part = _evenly_spaced_indices(len(gains), MAX_FITTED)
     scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))  # - 0.5, as quantiles 0 and 1 are infinite
 
     def error(process: GaussianProcess) -> float:
@@ -147,7 +147,7 @@ def _evenly_spaced_indices(n: int, most: int) -> IntArray:
 
 def _fit_likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
     """Return the likeliest process of those fitted to standardised values y, (n,), at X, (n, N), one per kernel."""
-    part, values = _evenly_spaced_indices(len(y), MOST_FITTED), (y - y.mean()) / standard_deviation(y)
+    part, values = _evenly_spaced_indices(len(y), MAX_FITTED), (y - y.mean()) / standard_deviation(y)
     options: Any = {"noise_ratio_bounds": (1e-6, 10.0), "spread": SPREAD}  # noise may exceed the differences
     pairs = zip(kernels, NOISE_RATIOS, strict=True)
     fits = [fit(kernel, X[part], values[part], noise_ratio=ratio, **options) for kernel, ratio in pairs]

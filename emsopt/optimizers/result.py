@@ -97,9 +97,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     values = np.array([row[:shortest] for row in rows])
     if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):  # an optimum rounded otherwise is no error
         got = f"got {optimum:g} and a value of {values.min():g}"
-        raise InputError(
-            f"`optimum` must be at most every value; {got}. Pass noise-free values if the objective is noisy."
-        )
+        raise InputError(f"`optimum` must be at most every value; {got}. If these are noisy, pass noise-free ones.")
     losses = np.maximum(values - optimum, 0)  # at least 0, in spite of this tolerance
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)

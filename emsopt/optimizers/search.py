@@ -10,9 +10,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, summary
-from .._running.loop import RunOptions, Steps, loop
-from .._running.parallel import Workers, mapper
+from .._running.checkpoint import CheckpointFormat, are_indices, are_numbers, array_summary
+from .._running.loop import RunOptions, Steps, run_loop
+from .._running.parallel import Workers, make_parallel_map
 from ..errors import InputError, _validate, warn
 from ..errors._types import Callback, PathLike, Progress, Rng
 from ..evaluators.metrics import is_mean
@@ -20,7 +20,7 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
 from . import evaluations
-from .ask_tell import AskTell, read_candidates, read_initial
+from .ask_tell import AskTell, read_candidates, read_initial_values
 from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, to_box_objective
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
@@ -32,7 +32,7 @@ from .deployments.sparbl import BOCS, SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .result import Run
 
-Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
+AnyObjective: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
 
 METHODS: dict[str, Callable[..., Optimizer]] = {
     "gp-pm": GPpM,
@@ -71,16 +71,13 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
 ['boke', 'boke+', 'boke-auto', 'gp-ei', 'gp-ucb', 'gp-ucb-fixed', 'kr-ucb', 'random']
 """
 
-METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
-    Optimizer: METHODS,
-    BoxOptimizer: BOX_METHODS,
-}
+METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Any]] = {Optimizer: METHODS, BoxOptimizer: BOX_METHODS}
 DEFAULT_METHODS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
 FUNCTION_BY_SENSE = {"min": "minimize", "max": "maximize"}
 
 
 def minimize(
-    objective: Function,
+    objective: AnyObjective,
     method: str | AskTell[Any] | None = None,
     *,
     budget: int,
@@ -89,7 +86,7 @@ def minimize(
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
     initial: Any = None,
-    catch: evaluations.Catch = (),
+    catch: evaluations.ErrorTypes = (),
     workers: Workers = 1,
     batch: int | None = None,
     rng: Rng = None,
@@ -192,7 +189,7 @@ def minimize(
     return _search("min", SimpleNamespace(**locals()))
 
 
-def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, budget: int, **options: Any) -> Run:
+def maximize(objective: AnyObjective, method: str | AskTell[Any] | None = None, *, budget: int, **options: Any) -> Run:
     """Search for the point of a box with the largest value.
 
     All parameters, the result and the errors are those of `minimize`. An `emsopt.Objective` can only be minimised.
@@ -223,18 +220,18 @@ def _search(sense: str, given: SimpleNamespace) -> Run:
     budget, catch = _validate.whole_number(given.budget, "budget"), evaluations.check_catch(given.catch)
     target = None if given.target is None else _validate.finite_number(given.target, "target")
     batch = None if given.batch is None else _validate.whole_number(given.batch, "batch")
-    parallel_map = mapper(given.workers)
-    first, known = read_candidates(given.x0, goal.space), read_initial(given.initial, goal.space, column)
-    _warn_of_starts(sense, given, len(first))
+    parallel_map = make_parallel_map(given.workers)
+    first, known = read_candidates(given.x0, goal.space), read_initial_values(given.initial, goal.space, column)
+    _warn_about_starts(sense, given, len(first))
     record = _RunRecord(goal, sense, column, bool(catch), known)
     about: dict[str, Any] = {
-        "batch": batch or (1 if given.workers == 1 else evaluations.BATCH),
+        "batch": batch or (1 if given.workers == 1 else evaluations.DEFAULT_BATCH),
         "x0": [x.tolist() for x in first],
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
     run = RunOptions(*(getattr(given, name) for name in RunOptions._fields))
-    form, message = _form(kind, goal, batch), f"budget of {budget} evaluations used"
-    with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
+    form, message = _checkpoint_format(kind, goal, batch), f"budget of {budget} evaluations used"
+    with run_loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
         seed, size = steps.file.seed, evaluations.batch_size(steps.file, given.workers, about["batch"])
         optimizer = method if isinstance(method, AskTell) else METHODS_BY_BASE[kind][name](goal, rng=seed)
         for x, value in known:
@@ -244,23 +241,21 @@ def _search(sense: str, given: SimpleNamespace) -> Run:
         reason = evaluations.StoppingRule(optimizer, target, record.given)
         for x, outcome in evaluations.run_evaluations(steps, optimizer, task, parallel_map, size, budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
-            optimizer.tell(x, evaluations.value_of(outcome))  # an error counts as NaN
-            steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
-    return record.result(steps, optimizer)
+            optimizer.tell(x, evaluations.outcome_value(outcome))  # an error counts as NaN
+            steps.finish(record.add(x, outcome), optimizer, f"best {record.best:.6g}")
+    return record.to_run(steps, optimizer)
 
 
-def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> CheckpointFormat:
+def _checkpoint_format(kind: type[AskTell[Any]], goal: Objective | BoxObjective, batch: int | None) -> CheckpointFormat:
     """Return the format of a run's checkpoint, and which keys of its first line may differ when the run resumes."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
     loose = {"batch": batch is None, "function": evaluations.is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
-    may_differ = tuple(name for name, differs in loose.items() if differs)
-    return CheckpointFormat(
-        "emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, may_differ
-    )
+    free = tuple(name for name, differs in loose.items() if differs)
+    return CheckpointFormat("emsopt run", "evaluation", {kind.column: fits}, {"value": evaluations.is_outcome}, free)
 
 
-def _warn_of_starts(sense: str, given: SimpleNamespace, starts: int) -> None:
+def _warn_about_starts(sense: str, given: SimpleNamespace, starts: int) -> None:
     """Warn if the budget is too small for all of ``x0``, or ``initial`` is a run of the other sense."""
     if starts > given.budget:
         message = f"`x0` has {starts} candidates, but the budget is {given.budget}: the last are not evaluated."
@@ -291,9 +286,9 @@ class _RunRecord:
             if self.columns.count(name) > 1:
                 raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
 
-    def row(self, x: Any, outcome: evaluations.Outcome) -> tuple[Any, ...]:
+    def add(self, x: Any, outcome: evaluations.Outcome) -> tuple[Any, ...]:
         """Record the outcome of an evaluation; return its row of the history without its number and the seconds."""
-        value, point = evaluations.value_of(outcome), self.space.to_user_form(x)
+        value, point = evaluations.outcome_value(outcome), self.space.to_user_form(x)
         if np.isfinite(value):
             self.given.append((x, value))
             self.best = self.pick_best(self.best, value)
@@ -303,7 +298,7 @@ class _RunRecord:
         error = (outcome if np.isnan(value) and outcome != "nan" else "",) if self.catches else ()
         return (*inputs, value, self.best if self.given else np.nan, *error)
 
-    def result(self, steps: Steps, optimizer: AskTell[Any]) -> Run:
+    def to_run(self, steps: Steps, optimizer: AskTell[Any]) -> Run:
         """Return the `Run` of the recorded evaluations."""
         history, message = pd.DataFrame(steps.rows, columns=self.columns), steps.message
         for k, name in enumerate(self.space.names, 1):
@@ -345,11 +340,11 @@ def _describe_deployments(objective: Objective) -> dict[str, Any]:
     parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
     lists = [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
     return {
-        "city": summary(*(array for array in numbers if array is not None)),
+        "city": array_summary(*(array for array in numbers if array is not None)),
         "units": space.units,
         "metric": objective.label,
         **({"labels": sha256(repr(lists).encode()).hexdigest()[:16]} if lists else {}),
-        "costs": summary(objective.costs),
+        "costs": array_summary(objective.costs),
         "evaluator": objective.evaluator,
         "options": {k: repr(v) for k, v in sorted(objective.options.items()) if k not in skipped},
         "capacities": space.site_capacities.tolist(),
@@ -408,7 +403,7 @@ def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None
 
 
 def build_objective(
-    sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
+    sense: str, objective: AnyObjective, method: str | AskTell[Any], box: dict[str, Any]
 ) -> Objective | BoxObjective:
     """Return the objective that a search evaluates; ``box`` holds the arguments of `minimize` for boxes only."""
     if isinstance(method, str) and not isinstance(objective, Objective):

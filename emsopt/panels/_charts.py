@@ -21,7 +21,7 @@ from ..planning.project import Result
 from ._widgets import bar_cell, paragraphs, table, titled_image
 
 SIMULATED_CALLS = 50_000  # calls per simulation
-MOST_LISTED = 100  # atoms
+MAX_LISTED_ATOMS = 100  # atoms
 MODEL_TITLES = {name: f"{name} hypercube" for name in ("exact", "approximate")}
 MODEL_TITLES["simulation"] = f"simulation of {SIMULATED_CALLS:,} calls"
 
@@ -84,11 +84,11 @@ def figures_table(
         mean, late, units = base.mean_response, base.late_fraction(threshold), len(base.sites)
         points = f"gain over {baseline}, points of {threshold:g} min or more"
 
-        def of_as_many(gain: Callable[[Evaluation], str]) -> Callable[[Evaluation], str]:
+        def if_same_fleet(gain: Callable[[Evaluation], str]) -> Callable[[Evaluation], str]:
             return lambda e: gain(e) if len(e.sites) == units else "–"  # a tenth unit is no gain over nine
 
-        measures[f"gain over {baseline} (min)"] = of_as_many(lambda e: format_signed(mean - e.mean_response, 3))
-        measures[points] = of_as_many(lambda e: format_signed(100 * (late - e.late_fraction(threshold)), 2))
+        measures[f"gain over {baseline} (min)"] = if_same_fleet(lambda e: format_signed(mean - e.mean_response, 3))
+        measures[points] = if_same_fleet(lambda e: format_signed(100 * (late - e.late_fraction(threshold)), 2))
     rows |= {title: [measure(e) for e in values] for title, measure in measures.items()}
     if interval is not None:
         rows[interval[0]] = [interval[1].get(name, "–") for name in evaluations]
@@ -115,14 +115,14 @@ def district_table(
 ) -> str:
     """Return an HTML table of each atom's mean response (min), the largest increases over ``baseline`` first.
 
-    At most `MOST_LISTED` atoms are listed. Sentences above count the atoms that gain and lose, and ``waits`` is called
+    At most `MAX_LISTED_ATOMS` are listed. Sentences above count the atoms that gain and lose, and ``waits`` is called
     with two evaluations to say who waits longer.
     """
     base = evaluations[baseline].atom_response
     others = [name for name in evaluations if name != baseline]
     shown = [baseline, *others]
     changes = np.array([evaluations[name].atom_response - base for name in others]).reshape(len(others), len(base))
-    order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:MOST_LISTED]
+    order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:MAX_LISTED_ATOMS]
     notes = []
     for name, change in zip(others, changes, strict=True):
         worse, better = change > 0.01, change < -0.01
@@ -135,13 +135,13 @@ def district_table(
         texts += [f"{evaluations[name].atom_response[j]:.2f} ({format_signed(change[j], 2)})" for name, change in
                   zip(others, changes, strict=True)]  # fmt: skip
         rows.append((city.atom_names[j], texts))
-    few = f" The {MOST_LISTED} with the largest losses of {len(base)} are listed." * (len(base) > MOST_LISTED)
+    few = f" The {MAX_LISTED_ATOMS} with the largest losses of {len(base)} are listed." * (len(base) > MAX_LISTED_ATOMS)
     heads = deployment_titles({name: evaluations[name] for name in shown})
     caption = f"Mean response by district (min), and the difference to {baseline}.{few}"
     return paragraphs(*notes) + table(caption, ["calls per hour", *heads], rows)
 
 
-def busy_table(evaluations: dict[str, Evaluation]) -> str:
+def utilization_table(evaluations: dict[str, Evaluation]) -> str:
     """Return an HTML table with bars and figures for the mean utilisation of the units at each site."""
     cells: dict[tuple[int, str], list[str]] = defaultdict(lambda: [""] * len(evaluations))
     for k, (e, colour) in enumerate(zip(evaluations.values(), _colours.CATEGORY_COLOURS, strict=False)):

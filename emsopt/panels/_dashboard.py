@@ -20,21 +20,11 @@ from ..errors import EmsoptError, InputError
 from ..errors._types import PathLike
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
+from . import _uploads
 from ._charts import has_coordinates
 from ._panel import Panel
 from ._report import report_html
 from ._tabs import Workbench
-from ._uploads import (
-    CityForm,
-    FileChooser,
-    OpenedCity,
-    base_name,
-    check_size,
-    city_from_uploads,
-    city_of_model,
-    files_text,
-    with_control_names,
-)
 from ._widgets import (
     SuccessText,
     add_class,
@@ -53,7 +43,7 @@ ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Prac
 OPENED_PROJECT = "Opened project"
 ST_PAUL_UNITS = 9
 PROJECT_VARIABLE = "EMSOPT_PROJECT"
-COLUMNS = {  # columns of the table of scenarios: title and format
+SCENARIO_COLUMNS = {  # columns of the table of scenarios: title and format
     "city": "{city}",
     "deployment": "{deployment}",
     "units": "{units}",
@@ -181,27 +171,28 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
-        self.form = CityForm(self._read_files, self._read_again)
+        self.form = _uploads.CityForm(self._read_files, self._read_uploads_again)
         named = "What this scenario is called in the table"
-        city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
-        opening = FileChooser(description="Open", tooltip="Open a project that was saved", accept=".zip")
-        opening.action = self._open
+        choose = self._show_chosen_city
+        city, sites = ("Which city to look at", (), choose), ("Sites of the random city", (4, 30), choose)
+        opening = _uploads.FileChooser(description="Open", tooltip="Open a project that was saved", accept=".zip")
+        opening.action = self._open_upload
         controls = {
             "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
             "open": opening,
             "save": button("Save", "Make a file of the city, the settings, the scenarios and the results", self._save),
-            "report": button("Report", "Make a page to print, for those who decide", self._report),
+            "report": button("Report", "Make a page to print, for those who decide", self._download_report),
             "share": button("Share", "Make a page on which others move units, with nothing to install", self._share),
             "sites_count": control(IntSlider, 12, "Sites", *sites),
-            "seed": seed_input(0, "Another number makes another city", self._choose),
+            "seed": seed_input(0, "Another number makes another city", self._show_chosen_city),
             **self.form.controls,
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
-            "add": button("Add to the table", "Add the deployments as they are now", self._add),
+            "add": button("Add to the table", "Add the deployments as they are now", self._add_scenario),
             "empty": button("Empty the table", "Remove all rows", self._clear_table),
             "files_made": button("Make files", "Make links to save a table, a map and a picture", self._link_files),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
-        self.message.words = with_control_names
+        self.message.words = _uploads.with_control_names
         for name in ("open", "save", "report", "share"):
             controls[name].layout = {"width": "auto", "min_width": "5em"}
         self.place, at = VBox(), self.controls
@@ -215,13 +206,13 @@ class _Dashboard(Panel):
         self.browser = Browser()
         self.children = [HTML(STYLE), bar, add_class(self.message, "emsopt-said"), self.place, self.browser]
         self.add_class("emsopt-dashboard")
-        self._start(project)
+        self._show_first_city(project)
 
-    def _start(self, project: PathLike | Project | None) -> None:
+    def _show_first_city(self, project: PathLike | Project | None) -> None:
         """Open ``project`` or, if it is None, the one that the environment variable names, or else St. Paul."""
         named = os.environ.get(PROJECT_VARIABLE, "").strip() if project is None else ""
         if project is None and not named:
-            self._choose()
+            self._show_chosen_city()
             return
         try:
             path = None if project is None or isinstance(project, Project) else Path(project)
@@ -229,10 +220,10 @@ class _Dashboard(Panel):
         except EmsoptError as error:
             if project is not None:
                 raise
-            self._choose()
+            self._show_chosen_city()
             self.message.show(error_text(error))
 
-    def _choose(self) -> str:
+    def _show_chosen_city(self) -> str:
         """Show the chosen city; return a text for the message line."""
         if self.quiet:
             return ""
@@ -241,16 +232,18 @@ class _Dashboard(Panel):
         if chosen == UPLOAD:
             return SuccessText("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == OPENED_PROJECT:
-            opened = OpenedCity.of(self.project)
+            opened = _uploads.OpenedCity.from_project(self.project)
         elif chosen == ST_PAUL:
-            opened = OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
+            opened = _uploads.OpenedCity(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
-            opened = city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
+            opened = _uploads.city_of_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.values.seed}
-            opened = OpenedCity(datasets.grid_city(sites, sites // 2, rng=self.values.seed), sites // 2, about=about)
-        self._show(opened)
+            opened = _uploads.OpenedCity(
+                datasets.grid_city(sites, sites // 2, rng=self.values.seed), sites // 2, about=about
+            )
+        self._show_city(opened)
         return ""
 
     def _show_group(self, chosen: str) -> None:
@@ -264,26 +257,28 @@ class _Dashboard(Panel):
         """Show the city of the files that were just uploaded; return a text for the message line."""
         self.uploads = self.values.files
         self.controls["files"].value = ()  # files that never arrive must not be taken for those chosen before
-        return self._read_again()
+        return self._read_uploads_again()
 
-    def _read_again(self) -> str:
+    def _read_uploads_again(self) -> str:
         """Show the city of the files read last under the current options; return a text for the message line."""
-        opened = city_from_uploads(self.uploads, **self.form.options())
-        self._show(opened)
-        self.form.show_found(opened)
+        opened = _uploads.city_from_uploads(self.uploads, **self.form.options())
+        self._show_city(opened)
+        self.form.show_file_values(opened)
         city, checks = opened.city, opened.log.checks if opened.log else ()
-        head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {files_text(self.uploads)}."
-        said = " ".join([head, *map(with_control_names, opened.sentences)])
+        head = (
+            f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {_uploads.files_text(self.uploads)}."
+        )
+        said = " ".join([head, *map(_uploads.with_control_names, opened.sentences)])
         wrong = ", ".join(f.what + (f.rows_text and f" (rows {f.rows_text})") for f in checks if f.level == "wrong")
         told = f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust."
         return told if wrong else SuccessText(said)
 
-    def _show(self, opened: OpenedCity, path: Path | None = None) -> None:
+    def _show_city(self, opened: _uploads.OpenedCity, path: Path | None = None) -> None:
         """Show a city in a new workbench, and save it to ``path`` from now on; None for downloads."""
         self.path = None  # stays so if the city cannot be shown
         before = self.place.children
         self.bench = Workbench(opened, self.group, self.sheet, self._reopen)
-        self.bench.message.words = with_control_names
+        self.bench.message.words = _uploads.with_control_names
         self.show(links="", project="")
         for name in ("figures", "busy"):  # remove links to results that have changed
             self.bench.outputs[name].observe(lambda _: self.show(links="", project=""), "value")
@@ -305,11 +300,11 @@ class _Dashboard(Panel):
             state |= {name: sorted(set(state[name] or ())) or None for name in ("yours", "today")}
             state["yours"] = (state["yours"] or [])[: state["units"]]
         results = bench.trust.results
-        self._show(replace(opened, units=state["units"], today=None, settings=state, results=results), self.path)
+        self._show_city(replace(opened, units=state["units"], today=None, settings=state, results=results), self.path)
 
     def _show_project(self, project: Project, path: Path | None = None) -> None:
-        """Show the city, settings and scenarios of a project; ``path`` is as for `_show`."""
-        self._show(OpenedCity.of(project), path)
+        """Show the city, settings and scenarios of a project; ``path`` is as for `_show_city`."""
+        self._show_city(_uploads.OpenedCity.from_project(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
         city = self.controls["city"]
         self.quiet = True  # the project is shown already
@@ -318,17 +313,17 @@ class _Dashboard(Panel):
         self.quiet = False
         self._show_group(OPENED_PROJECT)
         self.controls["label"].value = str(project.settings.get("label", ""))
-        self._show_rows()
+        self._show_scenarios()
 
-    def _open(self) -> str:
+    def _open_upload(self) -> str:
         """Open the project that was uploaded; return a text for the message line."""
         uploads = self.values.open
         if not uploads:
             return ""
         self.controls["open"].value = ()
-        check_size(uploads)
+        _uploads.check_size(uploads)
         upload = uploads[0]  # a browser lets one be chosen
-        name = base_name(upload)
+        name = _uploads.base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
         return SuccessText(f"Opened {name}, saved by emsopt {project.version}.")
@@ -346,7 +341,7 @@ class _Dashboard(Panel):
         project.save(self.path)
         return SuccessText(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
-    def _report(self) -> str:
+    def _download_report(self) -> str:
         """Download the printable report of the city shown; return a message."""
         return self._download("report.html", report_html(self.bench).encode(), "Open it in a browser to print.")
 
@@ -356,11 +351,9 @@ class _Dashboard(Panel):
         if not has_coordinates(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
-        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.baseline_of(evaluations), "yours"))}
+        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.baseline_name(evaluations), "yours"))}
         sheet = live_sheet(bench.loaded_city, named, threshold=bench.values.threshold, capacity=bench.values.capacity)
-        return self._download(
-            "sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network."
-        )
+        return self._download("sheet.html", sheet.html.encode(), "It works offline, from an e-mail or a stick.")
 
     def _download(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
         """Download a file and show a link to it; return a message that ends with ``hint``."""
@@ -368,21 +361,22 @@ class _Dashboard(Panel):
         self.browser.download(name, kind, content)
         return SuccessText(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
-    def _add(self) -> None:
+    def _add_scenario(self) -> None:
         """Add the current deployments to the table as one scenario."""
         number = 1 + len({row["number"] for row in self.rows})
         name = self.values.label.strip()[:100] or f"scenario {number}"
-        self.rows += [{"number": number, "scenario": name, **row} for row in self.bench.scenarios()]
-        self._show_rows()
+        self.rows += [{"number": number, "scenario": name, **row} for row in self.bench.scenario_rows()]
+        self._show_scenarios()
 
-    def _show_rows(self) -> None:
+    def _show_scenarios(self) -> None:
         """Show the table of scenarios; empty it and raise if its rows, from a project, lack a column."""
         try:
-            cells = [(str(row["scenario"]), [text.format_map(row) for text in COLUMNS.values()]) for row in self.rows]
+            formats = SCENARIO_COLUMNS.values()
+            cells = [(str(row["scenario"]), [text.format_map(row) for text in formats]) for row in self.rows]
         except (KeyError, ValueError, TypeError) as error:
             self.rows = []
             raise InputError(f"the scenarios of the project are damaged: {error}.") from error
-        self.show(scenarios=table("Scenarios", COLUMNS, cells) if cells else "")
+        self.show(scenarios=table("Scenarios", SCENARIO_COLUMNS, cells) if cells else "")
 
     def _clear_table(self) -> None:
         """Remove all rows of the table of scenarios."""
@@ -393,7 +387,7 @@ class _Dashboard(Panel):
         """Make links that save the table, if it has rows, and map and picture, if the city has coordinates."""
         bench = self.bench
         evaluations, links = bench.compute(), []
-        made = "; ".join(f"{name} {value}" for name, value in bench.provenance().items())
+        made = "; ".join(f"{name} {value}" for name, value in bench.reproduction_facts().items())
         city = bench.loaded_city.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))

@@ -28,11 +28,11 @@ from ._panel import OwnDeploymentPanel, city_controls
 from ._uploads import OpenedCity
 from ._widgets import button, control
 
-MOST_TO_ENUMERATE = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
+ENUMERATION_LIMIT = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
 P_MEDIAN_SECONDS = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
 SIMULATION_SEED = 1  # of simulations: the same calls for all, so that differences are precise
 SIMULATION_OPTIONS = {"calls": _charts.SIMULATED_CALLS, "rng": SIMULATION_SEED}
-MOST_AT_SITE = 20  # most units at one station, if there may be several, for the number fields
+MAX_UNITS_AT_SITE = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 BEST_NAMES, MEDIAN_NAME = ("optimum", "best found"), "p-median"
 
@@ -59,14 +59,14 @@ class Deployments(OwnDeploymentPanel):
         self.opened, self.today, self.follows, self.quiet = opened, opened.today, "", True
         self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
         self.medians: dict[Any, tuple[int, ...]] = {}
-        self.solve = lru_cache(maxsize=64)(self._solve)
+        self.solve = lru_cache(maxsize=64)(self._median_and_enumeration)
         self.near = lru_cache(maxsize=8)(lambda now, sites: evaluate_near(self.objective(now, "approximate"), sites, 1))
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
         shared = len(set(self.today or ())) < len(self.today or ())
         shared = shared or (opened.log is not None and opened.log.settings.colocate)
         several = bool(opened.settings.get("colocation", shared))
         controls = self._controls(opened.city, several, reopen)
-        super().__init__(opened.city, controls, outputs, MOST_AT_SITE if several else 1)
+        super().__init__(opened.city, controls, outputs, MAX_UNITS_AT_SITE if several else 1)
 
     def _controls(self, city: City, several: bool, reopen: Callable[[], object]) -> dict[str, Any]:
         most = city.n_sites
@@ -74,7 +74,7 @@ class Deployments(OwnDeploymentPanel):
         controls = city_controls(city, self.opened.units, 1, 0.05, ("exact", "approximate", "simulation"))
         units = controls["units"]
         units.max = max(units.value, units_needed(city), most) * 2 if several else max(1, most)
-        units.action = self.resize
+        units.action = self.fit_to_fleet
         lost, gain = "What happens to calls while all units are busy", "Deployment over which tables say the gain"
         base, names = MEDIAN_NAME if self.today is None else "today", ("today", MEDIAN_NAME, "optimum", "yours")
         room, between = "Whether a station may have more than one unit", "Units that may move between two hours"
@@ -121,7 +121,7 @@ class Deployments(OwnDeploymentPanel):
 
     def space(self, settings: SearchSettings) -> DeploymentSpace:
         """Return the space of allowed deployments under these settings."""
-        city, room = self.city.scaled(settings.load), MOST_AT_SITE if settings.colocation else False
+        city, room = self.city.scaled(settings.load), MAX_UNITS_AT_SITE if settings.colocation else False
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
@@ -129,12 +129,12 @@ class Deployments(OwnDeploymentPanel):
         space = self.space(settings)
         return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
-    def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
+    def _median_and_enumeration(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
         """Return the sites of the p-median, and all deployments evaluated, or None if these are too many."""
         space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
         if settings not in self.medians:
             self.medians[settings] = tuple(p_median(space.city, space, time_limit=P_MEDIAN_SECONDS).sites.tolist())
-        quick = space.count * space.city.n_atoms * space.units <= MOST_TO_ENUMERATE
+        quick = space.count * space.city.n_atoms * space.units <= ENUMERATION_LIMIT
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
@@ -144,18 +144,18 @@ class Deployments(OwnDeploymentPanel):
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
         """Return the sites of the best deployment, the p-median and today's, as far as known, by name."""
-        best, _, name = self.best_known()
+        best, _, name = self.best_known_deployment()
         found = {} if best is None else {name: best}
         found[MEDIAN_NAME] = self.solve(self.search_settings)[0]
         return found if self.today is None else found | {"today": self.today}
 
-    def take(self, name: str) -> None:
+    def take_deployment(self, name: str) -> None:
         """Replace the user's deployment by a known one, now and whenever the fleet size changes."""
         known = self.known_deployments()
         found = next((each for each in (BEST_NAMES if name in BEST_NAMES else (name,)) if each in known), None)
         if found is None:
             raise InputError("there is no optimum yet: press Search thoroughly first.")
-        super().take(found)
+        super().take_deployment(found)
         self.follows = name
 
     def on_click(self, places: Sequence[int]) -> None:
@@ -173,7 +173,7 @@ class Deployments(OwnDeploymentPanel):
         else:
             self.controls["baseline"].value = "today"
 
-    def resize(self) -> None:
+    def fit_to_fleet(self) -> None:
         """Add or remove units of the user's deployment to fit the fleet size, preferring sites of the best one."""
         if self.quiet:
             return
@@ -183,18 +183,18 @@ class Deployments(OwnDeploymentPanel):
             self.respond()  # shows the error
             return
         if self.follows in known or (self.follows in BEST_NAMES and set(BEST_NAMES) & set(known)):
-            self.take(self.follows)
+            self.take_deployment(self.follows)
             return
         best, units = next(iter(known.values())), self.values.units
         kept = sorted(self.sites.deployment, key=lambda site: site not in best)[:units]
         self.sites.set_units([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
 
-    def baseline_of(self, answer: Mapping[str, object]) -> str:
+    def baseline_name(self, answer: Mapping[str, object]) -> str:
         """Return the name of the baseline of gains: the chosen one if it is in ``answer``, else p-median or today."""
         wanted = BEST_NAMES if self.values.baseline in BEST_NAMES else (self.values.baseline,)
         return next(name for name in (*wanted, MEDIAN_NAME, "today") if name in answer)
 
-    def best_known(self) -> tuple[tuple[int, ...] | None, str, str]:
+    def best_known_deployment(self) -> tuple[tuple[int, ...] | None, str, str]:
         """Return the sites of the best deployment, how it was found, and its name; None for the sites if unknown."""
         settings = self.search_settings
         enumeration = self.solve(settings)[1]
@@ -206,13 +206,13 @@ class Deployments(OwnDeploymentPanel):
         how = f"best of all {len(enumeration.values):,} deployments by the approximate model"
         return tuple(enumeration.best_sites.tolist()), how, BEST_NAMES[0]
 
-    def n_surplus(self) -> int:
+    def surplus_units(self) -> int:
         """Return the number of units minus that of open sites: if positive, so many do not improve the p-median."""
         return self.values.units - (self.city.n_sites - len(self.values.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
         found = super().deployments()
-        if self.n_surplus() > 0 and self.today is not None and self.values.baseline != MEDIAN_NAME:
+        if self.surplus_units() > 0 and self.today is not None and self.values.baseline != MEDIAN_NAME:
             del found[MEDIAN_NAME]
         return found
 
@@ -232,7 +232,7 @@ class Deployments(OwnDeploymentPanel):
         table = zone_table(self.loaded_city, today, other, self.hours_a_year, by_station=by_station)
         return longer_wait_sentence(worse_zones(table, today))
 
-    def provenance(self) -> dict[str, Any]:
+    def reproduction_facts(self) -> dict[str, Any]:
         """Return the settings, seeds, version and origin of the city that are needed to reproduce results, by name."""
         at, names = self.values, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
@@ -240,12 +240,12 @@ class Deployments(OwnDeploymentPanel):
         return {"load_factor": at.load, "colocation": at.colocation, **sites, **self.opened.about, **seeds,
                 "emsopt_version": __version__}  # fmt: skip
 
-    def scenarios(self) -> list[dict[str, object]]:
+    def scenario_rows(self) -> list[dict[str, object]]:
         """Return one row of the table of scenarios for each deployment that is shown."""
         at, city, answer = self.values, self.loaded_city, self.compute()
-        base, best = self.baseline_of(answer), self.best_known()[1]
+        base, best = self.baseline_name(answer), self.best_known_deployment()[1]
         rows = []
         for name, e in answer.items():
             row = scenario_row(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
-            rows.append(row | {"found": best if name in BEST_NAMES else ""} | self.provenance())
+            rows.append(row | {"found": best if name in BEST_NAMES else ""} | self.reproduction_facts())
         return rows

@@ -180,7 +180,7 @@ class SteppedPanel(Panel):
         return self.end_message if self.is_finished() else ""
 
 
-OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
+OBJECTIVE_CHOICES = (("mean response", "mean_response"), ("late fraction", "late"))
 
 
 def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
@@ -194,13 +194,13 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
     return {
         "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),
         "units": control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, most)),
-        "objective": control(Dropdown, "mean_response", "Minimise", best, options=OBJECTIVES),
+        "objective": control(Dropdown, "mean_response", "Minimise", best, options=OBJECTIVE_CHOICES),
         "threshold": threshold_slider(),
         "evaluator": control(Dropdown, "exact", "Figures by", valued, options=options),
     }
 
 
-def demand_choice(city: City, action: Callable[[], object] | None = None) -> dict[str, Any]:
+def demand_input(city: City, action: Callable[[], object] | None = None) -> dict[str, Any]:
     """Return the input ``demand``, by name, if the city is St. Paul, which has two demands; else an empty dict."""
     if city.site_names != load_st_paul().site_names:
         return {}
@@ -225,7 +225,7 @@ def threshold_slider() -> Any:
 
 
 class MapView(LiveMap):
-    """A live map of the deployments of a city; for a city without coordinates, a sentence.
+    """A live map of the deployments of a city; a sentence instead if the city has no coordinates.
 
     A click on a station of the deployment called ``edit`` calls ``clicked`` with the indices of the sites there.
     """
@@ -286,7 +286,7 @@ class OwnDeploymentPanel(CityPanel):
     def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
         self.sites = SiteInputs(city.site_names, self.on_move, room=[room] * city.n_sites)
         for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
-            controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
+            controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take_deployment, name))
         super().__init__(city, controls, outputs, edit="yours", clicked=self.on_click)
         self.refs["sites"] = self.sites.fields
 
@@ -294,7 +294,7 @@ class OwnDeploymentPanel(CityPanel):
         """Return the sites of known deployments by name, such as "optimum" (or "best found") and "p-median"."""
         raise NotImplementedError
 
-    def take(self, name: str) -> None:
+    def take_deployment(self, name: str) -> None:
         """Replace the user's deployment by that of `known_deployments` with this name."""
         self.sites.set_units(self.known_deployments()[name])
 

@@ -35,8 +35,8 @@ div[role=group] { overflow: visible !important; max-height: none !important; }
 def report_html(bench: Workbench) -> str:
     """Return a report on the deployments that ``bench`` shows as one self-contained HTML page for one printed sheet."""
     answer, at = bench.compute(), bench.values
-    city, base = bench.loaded_city, bench.baseline_of(answer)
-    best, how, best_name = bench.best_known()
+    city, base = bench.loaded_city, bench.baseline_name(answer)
+    best, how, best_name = bench.best_known_deployment()
     taken = best is not None and sorted(best) == sorted(answer["yours"].sites.tolist())
     shown = dict.fromkeys((base, "yours", *([] if taken else [best_name])))
     titles = {"yours": "proposed"}
@@ -46,7 +46,7 @@ def report_html(bench: Workbench) -> str:
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
         f"<p>{escape(_comparison_sentences(named, base, at.threshold))}{_better_sentence(named, best_name)}</p>",
-        *map(paragraphs, filter(None, [bench.trust.caution(len(answer["yours"].sites))])),
+        *map(paragraphs, filter(None, [bench.trust.caution_text(len(answer["yours"].sites))])),
     ]
     if _charts.has_coordinates(city):
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
@@ -63,7 +63,7 @@ def report_html(bench: Workbench) -> str:
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     parts += ["<h2>What was assumed</h2>", paragraphs(city.notes or "No notes on the data.")]
-    parts += [f"<p class='small'>Made with: {escape(_charts.facts_line(bench.provenance()))}.</p>"]
+    parts += [f"<p class='small'>Made with: {escape(_charts.facts_line(bench.reproduction_facts()))}.</p>"]
     return html_document(city.name, STYLE, "".join(parts))
 
 

@@ -18,14 +18,14 @@ from ..errors import InputError
 from ..errors._types import IntArray
 from ..evaluators import Evaluation
 from ..planning import LogModel, units_needed
-from ..planning.steps import find_best, narrow_cells
+from ..planning.steps import narrow_cells
 from . import _charts
 from ._deployments import BEST_NAMES, MEDIAN_NAME, Deployments
 from ._trust import TrustTabs
 from ._uploads import OpenedCity
 from ._widgets import BackgroundJob, SuccessText, Tabs, add_class, group, message_callback
 
-MOST_TO_EVALUATE = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
+EVALUATION_LIMIT = 1.2e7  # limit on deployments within one move of the best, times atoms times units, to evaluate all
 WARNING_LOSS = 0.05  # share of calls lost from which a message says that the fleet is too small
 SAVED_INPUTS = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count",
                 "moves")  # fmt: skip
@@ -49,7 +49,7 @@ class Workbench(Deployments):
         self.view.options |= {"limits": None, "roads": roads if drawn else None, "hours_a_year": self.hours_a_year}
         self.message.layout.min_height = "2.8em"  # keeps the figures in place when a message appears
         tip = "Search with the exact model (up to 12 units); proves optimality if all deployments can be enumerated"
-        self.job = BackgroundJob("Search thoroughly", tip, self.message, self._search)
+        self.job = BackgroundJob("Search thoroughly", tip, self.message, self._prepare_search)
         self.trust = TrustTabs(self)
         self.refs |= {"search": self.job.start, "cancel": self.job.cancel, "progress": self.job.bar} | self.trust.refs
         self._arrange_widgets(city_group, scenarios)
@@ -90,26 +90,26 @@ class Workbench(Deployments):
         """Return all settings, deployments and results of searches, as a project stores them."""
         names, at = self.city.site_names, self.values
 
-        def named(sites: Sequence[int]) -> list[str]:
+        def names_of(sites: Sequence[int]) -> list[str]:
             return [names[site] for site in sites]
 
         state: dict[str, Any] = {name: getattr(at, name) for name in SAVED_INPUTS}
-        state |= {name: named(getattr(at, name)) for name in ("pinned", "closed")}
-        state |= {"yours": named(self.sites.deployment), "follows": self.follows, "tab": self.tabs.current_title}
-        state["today"] = None if self.today is None else named(self.today)
+        state |= {name: names_of(getattr(at, name)) for name in ("pinned", "closed")}
+        state |= {"yours": names_of(self.sites.deployment), "follows": self.follows, "tab": self.tabs.current_title}
+        state["today"] = None if self.today is None else names_of(self.today)
         state["found"] = [
-            {"settings": key, "sites": named(sites), "how": how, "proven": proven}
+            {"settings": key, "sites": names_of(sites), "how": how, "proven": proven}
             for key, (sites, how, proven) in self.found.items()
         ]
         now = self.search_settings
         medians = {now: self.medians[now]} if now in self.medians else self.medians
-        state["medians"] = [{"settings": key, "sites": named(sites)} for key, sites in medians.items()]
+        state["medians"] = [{"settings": key, "sites": names_of(sites)} for key, sites in medians.items()]
         return state | {"gains": [[key, *values] for key, values in self.trust.gains.items()]}
 
     def _apply_settings(self, saved: Mapping[str, Any]) -> None:
         """Apply the settings of a project, which may be empty, and show the first results."""
         try:
-            self._restore(saved)
+            self._restore_state(saved)
             sites, follows = self._site_indices(saved.get("yours", ())), str(saved.get("follows", ""))
         except (TraitError, InputError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"the settings of the project are damaged: {error}") from error
@@ -119,10 +119,10 @@ class Workbench(Deployments):
             self.sites.set_units(sites or self.today or ())
             self.follows = follows
         else:
-            self.take(MEDIAN_NAME)
+            self.take_deployment(MEDIAN_NAME)
         self.view.layout.height = "100%"  # the grid decides how high the map is
 
-    def _restore(self, saved: Mapping[str, Any]) -> None:
+    def _restore_state(self, saved: Mapping[str, Any]) -> None:
         """Restore a state that `state` returned."""
         at = self.controls
         for name in SAVED_INPUTS:
@@ -133,10 +133,10 @@ class Workbench(Deployments):
         if saved.get("today") is not None:
             self.today = self._site_indices(saved["today"])
         for e in saved.get("found", ()):
-            self.found[_as_tuples(e["settings"])] = self._site_indices(e["sites"]), str(e["how"]), bool(e["proven"])
-        self.medians |= {_as_tuples(e["settings"]): self._site_indices(e["sites"]) for e in saved.get("medians", ())}
+            self.found[_to_tuples(e["settings"])] = self._site_indices(e["sites"]), str(e["how"]), bool(e["proven"])
+        self.medians |= {_to_tuples(e["settings"]): self._site_indices(e["sites"]) for e in saved.get("medians", ())}
         for key, mean, low, high in saved.get("gains", ()):
-            self.trust.gains[_as_tuples(key)] = float(mean), float(low), float(high)
+            self.trust.gains[_to_tuples(key)] = float(mean), float(low), float(high)
         self.tabs.buttons.value = saved.get("tab", self.tabs.current_title)
 
     def _site_indices(self, names: Any) -> tuple[int, ...]:
@@ -153,12 +153,12 @@ class Workbench(Deployments):
 
     def draw(self, answer: dict[str, Evaluation]) -> str:
         city, at = self.loaded_city, self.values
-        _, how, name = self.best_known()
+        _, how, name = self.best_known_deployment()
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. {name.capitalize()}: {how}."
-        if (idle := self.n_surplus()) > 0:
+        if (idle := self.surplus_units()) > 0:
             caption += f" {idle} of the units do not improve the p-median: their stations are arbitrary"
             caption += "." if MEDIAN_NAME in answer else ", so it is left out."
-        base = self.baseline_of(answer)
+        base = self.baseline_name(answer)
         ordered = {name: answer[name] for name in COLUMN_ORDER if name in answer}
         interval = self.trust.interval_row(ordered, base)
         self.answer = answer
@@ -178,11 +178,11 @@ class Workbench(Deployments):
         tab, answer = self.tabs.current_title, self.answer
         if not answer or self.quiet:
             return
-        base = self.baseline_of(answer)
+        base = self.baseline_name(answer)
         if tab == "Districts":
             self.show(districts=_charts.district_table(self.loaded_city, answer, base, self.longer_wait_sentence))
         elif tab == "Utilisation":
-            self.show(busy=_charts.busy_table(answer))
+            self.show(busy=_charts.utilization_table(answer))
         elif tab == "Response times":
             self.show(responses=_charts.response_picture(answer, self.values.threshold))
         elif tab == "Alternatives":
@@ -191,16 +191,16 @@ class Workbench(Deployments):
     def _alternatives_table(self, base: str, over: Evaluation) -> str:
         """Return the HTML table of the best deployments, with gains over the baseline and its evaluation ``over``."""
         at, city, said = self.values, self.city, ""
-        enumeration, (best, _, name) = self.solve(self.search_settings)[1], self.best_known()
+        enumeration, (best, _, name) = self.solve(self.search_settings)[1], self.best_known_deployment()
         work = np.inf if best is None else len(best) ** 2 * city.n_sites * city.n_atoms
-        if enumeration is None and best is not None and work <= MOST_TO_EVALUATE:
+        if enumeration is None and best is not None and work <= EVALUATION_LIMIT:
             enumeration, said = self.near(self.search_settings, best), f"Within one move of the {name}: "
         alike = self.evaluate(at.load, tuple(over.sites.tolist()), "approximate", at.capacity)
         return _charts.alternatives_table(enumeration, at.count, at.threshold, (base, alike), said)
 
     def _remarks(self, answer: dict[str, Evaluation]) -> str:
         """Return sentences on a fleet that is too small, a missing baseline, and units that break the settings."""
-        at, base = self.values, self.baseline_of(answer)
+        at, base = self.values, self.baseline_name(answer)
         remarks = []
         if (lost := answer.get(MEDIAN_NAME, answer["yours"]).loss_probability) > WARNING_LOSS:
             needed = units_needed(self.loaded_city)
@@ -219,13 +219,13 @@ class Workbench(Deployments):
             remarks.append(f"Your deployment has a unit at {', '.join(names[taken])}, which is closed.")
         return " ".join(remarks)
 
-    def _search(self) -> Callable[[], str]:
+    def _prepare_search(self) -> Callable[[], str]:
         """Return the work of the search: a function that finds the best deployment and returns a message."""
         settings, model = self.search_settings, self.model
         objective = self.objective(settings)
-        test = None if self.opened.log is None else self.trust.prepare_test()
+        test = None if self.opened.log is None else self.trust.prepare_back_test()
 
-        def work() -> str:
+        def search_and_report() -> str:
             if test is not None:  # as the command does, which searches only where the test allows it
                 with suppress(InputError):
                     test()
@@ -238,10 +238,10 @@ class Workbench(Deployments):
             value = value_of(best)
             gain = value_of(mine) - value if len(mine) == settings.units else np.nan
             said = f"Searched by the {how}. {_describe_result(value, gain, settings.metric)}"
-            caution = self.trust.caution(settings.units)
+            caution = self.trust.caution_text(settings.units)
             return f"{said} {caution}" if caution else SuccessText(said)
 
-        return work
+        return search_and_report
 
     def _narrow_cells(self, model: LogModel | None, best: IntArray) -> None:
         """Narrow the cells of the log until the gain of ``best``, (p,), over today's deployment stays the same."""
@@ -249,8 +249,7 @@ class Workbench(Deployments):
             return
         about = {**self.opened.about, "cell_km": finer.demand.cell_km}
         with self.lock:  # a control may respond at the same time
-            rates = finer.rates_by_hour
-            self.opened = replace(self.opened, city=finer.city, log=finer, about=about, by_hour=rates)
+            self.opened = replace(self.opened, city=finer.city, log=finer, about=about, by_hour=finer.rates_by_hour)
             self.city, self.trust.recorded_for = self.opened.city, ()
             caches = (cache.cache_clear for cache in (self.solve, self.near, self.evaluate))
             for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear, *caches):
@@ -286,6 +285,6 @@ def _close_widgets(widget: Any, spared: Sequence[Any]) -> None:
     widget.close()
 
 
-def _as_tuples(key: Any) -> Any:
+def _to_tuples(key: Any) -> Any:
     """Return nested lists as tuples, which may be keys of a dict; return anything else as it is."""
-    return tuple(map(_as_tuples, key)) if isinstance(key, (list, tuple)) else key
+    return tuple(map(_to_tuples, key)) if isinstance(key, (list, tuple)) else key

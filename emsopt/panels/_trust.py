@@ -50,7 +50,7 @@ class TrustTabs:
         past, drawn = "Calibrate from the first days, predict the last", "Compare in many cities drawn from the log"
         self.jobs = {
             "plan": BackgroundJob("Plan the day", hours, planned, self.prepare_plan),
-            "test": BackgroundJob("Back-test", past, tested, self.prepare_test),
+            "test": BackgroundJob("Back-test", past, tested, self.prepare_back_test),
             "compare": BackgroundJob("How sure is the gain?", drawn, tested, self.prepare_comparison),
         }
         self.day = [bench.controls["moves"], self.jobs["plan"], planned, self.plan]
@@ -104,8 +104,7 @@ class TrustTabs:
     def gain_key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return the key of a gain in ``gains``: both deployments and the settings that it depends on."""
         at = self.bench.values
-        sites = (tuple(sorted(e.site_names)) for e in (base, other))
-        return at.load, at.capacity, self.bench.metric, *sites
+        return at.load, at.capacity, self.bench.metric, *(tuple(sorted(e.site_names)) for e in (base, other))
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
         """Return title and cells, by name, of the row with intervals of gains over ``base``; None without comparison.
@@ -136,7 +135,7 @@ class TrustTabs:
         assert self.last_test[1] is not None
         return self.last_test[1]
 
-    def caution(self, units: int) -> str:
+    def caution_text(self, units: int) -> str:
         """Return a text on why the log does not allow advice on ``units`` units; empty if it does or there is none."""
         if (model := self.bench.model) is None:
             return ""
@@ -144,7 +143,7 @@ class TrustTabs:
         why = steps.reasons_against_advice(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
-    def prepare_test(self) -> Callable[[], str]:
+    def prepare_back_test(self) -> Callable[[], str]:
         """Return the work of the back-test: a function that stores its result and returns a message."""
         model = self.require_model()
 
@@ -164,7 +163,7 @@ class TrustTabs:
         """Return the work of the comparison: a function that stores gains and a result and returns a message."""
         bench, model, load = self.bench, self.require_model(), self.bench.values.load
         answer = bench.compute()
-        base = bench.baseline_of(answer)
+        base = bench.baseline_name(answer)
         alike = sorted(answer[base].site_names)
         names = [base, *(name for name, e in answer.items() if sorted(e.site_names) != alike)]
         # `compare` tells the last against the first: the user's deployment, or else the best.

@@ -37,8 +37,8 @@ from ..roads import RoadNetwork
 from ._widgets import button, control, group, paragraphs
 
 DEFAULT_NAME = "Your city"  # if the files do not name the city
-MOST_MB = 200  # all files together
-MOST_ROWS = {tables.SITES_FILE: 200, tables.ATOMS_FILE: 2000}
+MAX_MB = 200  # all files together
+MAX_ROWS = {tables.SITES_FILE: 200, tables.ATOMS_FILE: 2000}
 ROAD_ENDINGS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 EXPECTED_FILES = (
     f"Choose either {tables.CITY_FILE}, {tables.ATOMS_FILE} and {tables.SITES_FILE}, as City.save writes them, "
@@ -52,7 +52,7 @@ CITY_ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turn
 
 UPLOAD_HINT = (
     "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
-    f"most {MOST_MB} MB together. Their content tells which is which."
+    f"most {MAX_MB} MB together. Their content tells which is which."
 )
 AUTO_TEXT = "as the files say"
 FIELD_DEFAULTS = {name: format(getattr(Settings, name), "g" if name in ("detour", "reach_km") else "")
@@ -102,7 +102,7 @@ class FileChooser(AnyWidget):
 
     _esm = Path(__file__).with_name("files.js")
     description, tooltip, accept = (Unicode().tag(sync=True) for _ in range(3))
-    multiple, most, count = Bool().tag(sync=True), Int(MOST_MB * 2**20).tag(sync=True), Int().tag(sync=True)
+    multiple, most, count = Bool().tag(sync=True), Int(MAX_MB * 2**20).tag(sync=True), Int().tag(sync=True)
     value = Tuple()
 
     def __init__(self, **options: Any) -> None:
@@ -167,7 +167,7 @@ class CityForm(VBox):
             "empty_days": "missing" if tick["skip_empty_days"] else "counted",
         }
 
-    def show_found(self, opened: OpenedCity) -> None:
+    def show_file_values(self, opened: OpenedCity) -> None:
         """Show what the files of a city say as placeholders of the empty fields."""
         city, about, log = opened.city, opened.about, opened.log
         found = {"turnout_times": f"{city.turnout_times.mean():.2f}", "service_times": f"{city.mean_service_time:.1f}"}
@@ -228,7 +228,7 @@ class OpenedCity:
             vars(self)["by_hour"] = np.ascontiguousarray(self.by_hour)
 
     @classmethod
-    def of(cls, project: Project) -> OpenedCity:
+    def from_project(cls, project: Project) -> OpenedCity:
         """Return the city of a project with its settings and results."""
         p, units = project, project.settings.get("units", 1)
         units = units if isinstance(units, int) and units > 0 else 1
@@ -248,25 +248,25 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> OpenedCity:
         for file in files:
             if file.name.lower() not in tables.FILES:
                 raise InputError(f"{file.name!r} is not a file of a city. Choose only {', '.join(tables.FILES)}.")
-            _check_rows(len(file.content.splitlines()) - 1, file.name, MOST_ROWS.get(file.name.lower()))
+            _check_rows(len(file.content.splitlines()) - 1, file.name, MAX_ROWS.get(file.name.lower()))
         city = tables.from_files(City, {file.name: file.content for file in files}, DEFAULT_NAME)
         return OpenedCity(city, min(units_needed(city), city.n_sites), about={"files": _file_names(files)})
     reading = {name: options.pop(name, start) for name, start in READ_OPTIONS.items()} | {"crs": options.get("crs")}
     calls, stations, found = _read_uploads(files, reading)
-    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES_FILE])
+    _check_rows(len(stations), found["stations"][0].name, MAX_ROWS[tables.SITES_FILE])
     for what, read in OTHER_FILES.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
     model = build(calls, stations, Settings(**options))
-    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS_FILE])
+    _check_rows(model.city.n_atoms, "the grid of cells", MAX_ROWS[tables.ATOMS_FILE])
     return city_of_model(model, files="; ".join(f"{what}: {_file_names(kept)}" for what, kept in found.items() if kept))
 
 
 def check_size(uploads: Uploads) -> None:
     """Raise if uploaded files are too large together."""
     size = sum(upload.get("size", len(upload["content"])) for upload in uploads) / 2**20
-    if size > MOST_MB:
+    if size > MAX_MB:
         raise InputError(
-            f"files may have at most {MOST_MB} MB together; got {size:.1f} MB: compress the log (.csv.gz), shorten "
+            f"files may have at most {MAX_MB} MB together; got {size:.1f} MB: compress the log (.csv.gz), shorten "
             "it, or use the command emsopt city, which reads files of up to 256 MB."
         )
 
@@ -351,8 +351,8 @@ def _split_logs_and_stations(
 
     If logs or stations are missing, raise the error of the file that is most likely meant to be it.
     """
-    logs, no_logs = _read_all(files, partial(read_calls, **reading))
-    stations, no_stations = _read_all(files, partial(read_stations, columns=columns, crs=reading["crs"]))
+    logs, no_logs = _read_each(files, partial(read_calls, **reading))
+    stations, no_stations = _read_each(files, partial(read_stations, columns=columns, crs=reading["crs"]))
     place = _find_stations(logs, stations)
     logs.pop(place, None)
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
@@ -362,7 +362,7 @@ def _split_logs_and_stations(
     return logs, place, stations.get(place), others
 
 
-def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
+def _read_each(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
     """Return what ``read`` returns for each file, and the errors of files that it cannot read, both by file."""
     found: dict[Any, Any] = {}
     errors: dict[Any, EmsoptError] = {}

@@ -31,8 +31,8 @@ PARAGRAPH_STYLE = "margin:0.2em 0;line-height:1.4;max-width:56em"
 DRAWING_LOCK = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
 ESTIMATE_AFTER_S = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
-LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
-LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
+MAX_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
+MAX_MESSAGE_LENGTH = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
 .emsopt-figures {border-collapse: collapse; line-height: 1.5}
 .emsopt-figures th, .emsopt-figures td {padding: 0.15em 0.9em; text-align: right; border-bottom: 1px solid #8886;
@@ -75,10 +75,10 @@ def button(label: str, tip: str, action: Callable[[], object], *, slow: bool = F
 def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -> Any:
     """Return the input for a seed; it begins with ``rng`` or, if this is a generator or None, at random."""
     if _validate.is_real(rng):
-        seed = _validate.whole_number(rng, "rng", low=0, high=LARGEST_SEED)
+        seed = _validate.whole_number(rng, "rng", low=0, high=MAX_SEED)
     else:
         seed = int(_validate.generator(rng).integers(2**31))
-    return control(widgets.BoundedIntText, seed, "Seed", tip, (0, LARGEST_SEED), action)
+    return control(widgets.BoundedIntText, seed, "Seed", tip, (0, MAX_SEED), action)
 
 
 class SiteInputs(widgets.GridBox):
@@ -173,7 +173,7 @@ class ProgressBar(widgets.FloatProgress):
 
 
 class _Cancellation(BaseException):
-    """Raised within the work to end it. Not an Exception, so that no `except Exception` on the way catches it."""
+    """Raised in background work to end it; not an Exception, so that no `except Exception` in the work catches it."""
 
 
 class BackgroundJob(widgets.HBox):
@@ -297,7 +297,7 @@ class Message(widgets.HTML):
         """Show ``text``, or nothing if it is empty."""
         edge, ground = ("#1a7f37", "#e9f6ec") if isinstance(text, SuccessText) else ("#b35900", "#fff4e5")
         style = f"border-left:4px solid {edge};background:{ground};padding:0.3em 0.7em;color:#222;max-width:56em"
-        text = text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " …"
+        text = text if len(text) <= MAX_MESSAGE_LENGTH else text[:MAX_MESSAGE_LENGTH] + " …"
         self.times += 1
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
@@ -400,11 +400,11 @@ def titled_image(
     the margins would double the time.
     """
 
-    def fill(figure: Any) -> None:
+    def draw_in_box(figure: Any) -> None:
         figure.set_size_inches(*size)
         draw(figure.add_axes(box))
 
-    return f"<figure style='margin:0.4em 0'>{paragraphs(title)}{image(fill, alt)}</figure>"
+    return f"<figure style='margin:0.4em 0'>{paragraphs(title)}{image(draw_in_box, alt)}</figure>"
 
 
 def download_link(name: str, kind: str, content: bytes) -> str:

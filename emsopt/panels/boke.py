@@ -14,22 +14,13 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 from .. import plots
 from ..errors._types import FloatArray, Rng
 from ..optimizers import BOKEPlus
-from ..optimizers.boxes.boke import (
-    BANDWIDTH_RULES,
-    DELTA,
-    EXPLORING_SHARE,
-    NOISE_SD,
-    SCALE,
-    exploration,
-    log_upper_bound,
-    profile,
-)
+from ..optimizers.boxes import boke
 from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
 from ._widgets import control, image, table
 
-N_INITIAL, MOST_POINTS = 5, 60  # number of initial points, and largest number of points
+N_INITIAL, MAX_POINTS = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
 EXPLANATION = (
     "Top: the regression with its band, and the points. Middle: the density of the points. Bottom: the acquisition "
@@ -80,17 +71,17 @@ class _BokePanel(SteppedPanel):
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
         factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)
-        rule, rules = "How the bandwidth falls with the points", [*BANDWIDTH_RULES, "fixed"]
+        rule, rules = "How the bandwidth falls with the points", [*boke.BANDWIDTH_RULES, "fixed"]
         inputs, numbers = "Number of inputs of the function; changing it restarts the method", list(self.functions)
         controls = {
-            "scale": control(FloatLogSlider, SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
+            "scale": control(FloatLogSlider, boke.BANDWIDTH_SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
             "rule": control(Dropdown, "scott", "Bandwidth's rule", rule, options=rules),
-            "noise": control(FloatLogSlider, NOISE_SD, "Noise constant ς", noise, (-4, 1, 0.05)),
+            "noise": control(FloatLogSlider, boke.NOISE_SD, "Noise constant ς", noise, (-4, 1, 0.05)),
             "exploring": control(FloatSlider, 1.0, "Exploring, p", exploring, (0.05, 1.0, 0.05)),
             "kernel": control(Dropdown, "gaussian", "Kernel", "Kernel of regression and density", options=kernels),
             "inputs": control(Dropdown, numbers[0], "Inputs", inputs, action=self.restart, options=numbers),
         }
-        end_message = f"All {MOST_POINTS} points that this panel allows are evaluated."
+        end_message = f"All {MAX_POINTS} points that this panel allows are evaluated."
         super().__init__(controls, rng, ("picture", "figures"), end_message)
         self.refs["told"] = lambda: np.array(self.told)
         self.reset()
@@ -118,10 +109,10 @@ class _BokePanel(SteppedPanel):
     def _evaluate(self, x: FloatArray) -> None:
         """Evaluate the function with noise at a point, shape (d,), and record point and value."""
         noise = self.function.noise_sd * self.draws.standard_normal()
-        self.told.append((*x.tolist(), float(self.function.exact(x) + noise)))
+        self.told.append((*x.tolist(), float(self.function.noise_free_value(x) + noise)))
 
     def is_finished(self) -> bool:
-        return len(self.told) >= MOST_POINTS
+        return len(self.told) >= MAX_POINTS
 
     def _make_optimizer(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""
@@ -138,18 +129,18 @@ class _BokePanel(SteppedPanel):
 
     def draw(self, answer: tuple[BOKEPlus, FloatArray]) -> None:
         method, proposal = answer
-        picture = _picture(method, self.function, np.array(self.told), proposal)
+        picture = _model_picture(method, self.function, np.array(self.told), proposal)
         self.show(picture=picture, figures=_numbers_table(method, proposal, self.function))
 
 
-def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:
+def _model_picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:
     """Return an HTML image of the model and the next point; ``known`` has points and values, shape (t, d + 1)."""
     label, count, inputs = ", ".join(f"{x:.2f}" for x in proposal), len(known), len(proposal)
     if inputs == 2:
         alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({label})."
         return image(lambda figure: _draw_maps(method, known, proposal, figure), alt, dpi=72)
-    frame = profile(method)
-    truth = np.asarray(f.exact(frame.index.to_numpy()[:, None]))
+    frame = boke.profile(method)
+    truth = np.asarray(f.noise_free_value(frame.index.to_numpy()[:, None]))
 
     def draw(figure: Any) -> None:
         plots.boke_step(frame, known, figure, truth=truth, proposal=proposal[0], title=f"{count} points")
@@ -168,7 +159,7 @@ def _draw_maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure
     model, (low, high) = method.surrogate(), method.space.bounds.T
     side = np.linspace(0, 1, 61)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    bound = log_upper_bound(model, exploration(len(model.y), method.noise_sd), grid)[0]
+    bound = boke.log_upper_bound(model, boke.exploration(len(model.y), method.noise_sd), grid)[0]
     panels = {"Regression": model.predict(grid)[0], "Log acquisition": bound}
     for axes, (title, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         axes.imshow(values.reshape(61, 61), origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto")
@@ -183,12 +174,12 @@ def _numbers_table(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
         "points t": f"{len(method.values)}",
         "bandwidth h": f"{method.surrogate().bandwidth[0]:.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
-        "β": f"{exploration(len(method.values), method.noise_sd):.3g}",
+        "β": f"{boke.exploration(len(method.values), method.noise_sd):.3g}",
         "best observed": _point_text(*method.best),
         "true maximum": _point_text(f.best_x, f.best_value),
         "next": ", ".join(f"{x:.4f}" for x in proposal),
     }
-    caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING_SHARE}."
+    caption = f"δ = {boke.DELTA}; the default of p in BOKE+ is {boke.EXPLORING_SHARE}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
 
 

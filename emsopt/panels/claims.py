@@ -12,7 +12,7 @@ from ..errors import _validate
 from ._panel import Panel
 from ._widgets import Markup, control, table
 
-ALL = "all"
+ALL_CHOICE = "all"
 COLUMN_WIDTHS = {"claim": 15, "paper": 6, "here": 14, "verdict": 16}  # of the columns, em
 EXPLANATION = (
     "What the papers state, and what this package found. Each row ends with a link to the test or the notebook section "
@@ -20,7 +20,7 @@ EXPLANATION = (
 )
 
 
-def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
+def claims_panel(paper: str = ALL_CHOICE, *, verdict: str = ALL_CHOICE) -> Panel:
     """Return a panel that shows the register of the papers' claims (`load_claims`) as a table with filters.
 
     Links are relative to the folder ``notebooks`` of a checkout. Raise if paper or verdict is unknown.
@@ -49,7 +49,7 @@ class _ClaimsPanel(Panel):
 
     def __init__(self, paper: str, verdict: str) -> None:
         self.claims = load_claims()
-        papers, verdicts = (ALL, *self.claims["paper"].unique()), (ALL, *VERDICTS)
+        papers, verdicts = (ALL_CHOICE, *self.claims["paper"].unique()), (ALL_CHOICE, *VERDICTS)
         _validate.choice(paper, "paper", papers)
         _validate.choice(verdict, "verdict", verdicts)
         controls = {
@@ -66,14 +66,14 @@ class _ClaimsPanel(Panel):
         """Return the claims that match the controls."""
         at, claims = self.values, self.claims
         for name, wanted in (("paper", at.paper), ("verdict", at.verdict)):
-            if wanted != ALL:
+            if wanted != ALL_CHOICE:
                 claims = claims[claims[name] == wanted]
         for word in at.words.lower().split():
             claims = claims[claims.map(lambda text, word=word: word in text.lower()).any(axis=1)]
         return claims
 
     def draw(self, answer: pd.DataFrame) -> str:
-        several = self.values.paper == ALL
+        several = self.values.paper == ALL_CHOICE
         counts = answer["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
         caption = f"{len(answer)} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
         rows = []

@@ -14,12 +14,12 @@ from ..errors._types import Rng
 from ..optimizers import LEARNERS, bocvs
 from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
-from ..problems.control.ready_made import COSTS, VARIANCES
+from ..problems.control.ready_made import COSTS, MARGINAL_VARIANCES
 from ._panel import Panel
 from ._widgets import button, control, image, paragraphs, seed_input, table
 
-MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
-LOWEST_COST, AS_GIVEN = 0.01, "as given"
+MAX_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
+MIN_COST, AS_GIVEN = 0.01, "as given"
 EXPLANATION = (
     "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
     "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
@@ -33,7 +33,7 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     Parameters
     ----------
     problem : ControlProblem
-        If it is not solved yet, it is solved first (see `ControlProblem.solved`), which takes a while.
+        If it is not solved yet, it is solved first (see `ControlProblem.with_set_values`), which takes a while.
     budget : float
         Initial budget, from 1 to 100: upper limit on the total cost of all plays.
     rng : int or Generator, optional
@@ -64,7 +64,7 @@ class _ControlPanel(Panel):
         share, cost = "Share of the best value that may be given up", "Upper limit on the cost of all plays"
         left_out, filled = "Of every variable that is left to chance", "Fills in the mean costs of all sets"
         halving = "As in the paper's experiments: in the end, only the best set is good enough"
-        self.original = problem.solved()
+        self.original = problem.with_set_values()
         self.variants = _variance_variants(self.original)
         self.sets = {AS_GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
         controls = {
@@ -79,7 +79,7 @@ class _ControlPanel(Panel):
         }
         super().__init__(controls, ("sets", "picture", "figures"))
         self.run: ControlRun | None = None
-        least = min(LOWEST_COST, float(problem.costs.min()))
+        least = min(MIN_COST, float(problem.costs.min()))
         tip, style = "Mean cost of a play that controls {}, from {:g} to 1", {"description_width": "11em"}
         self.costs, columns = [], "repeat(auto-fill, minmax(20em, 1fr))"
         for name, mean in zip(problem.set_names, problem.costs.tolist(), strict=True):
@@ -117,20 +117,19 @@ class _ControlPanel(Panel):
         problem, at = self.compute(), self.values
         halving = {"halving": at.halving} if at.method == "unknown-cost" else {}
         options = {"budget": at.budget, "rng": at.seed, "alpha": at.alpha, **halving}
-        run = bocvs(problem, at.method, callback=lambda learner: len(learner.plays) == MOST_PLAYS, **options)
-        self.show(picture=_picture(run, problem, at.alpha), figures=_run_table(run, problem, at.alpha))
+        run = bocvs(problem, at.method, callback=lambda learner: len(learner.plays) == MAX_PLAYS, **options)
+        self.show(picture=_run_picture(run, problem, at.alpha), figures=_run_table(run, problem, at.alpha))
         self.run = run
-        return f"Stopped after {MOST_PLAYS} plays, within the budget." if run.plays == MOST_PLAYS else ""
+        return f"Stopped after {MAX_PLAYS} plays, within the budget." if run.plays == MAX_PLAYS else ""
 
 
 def _variance_variants(problem: ControlProblem) -> dict[str, ControlProblem]:
     """Return the problem and, if it is one of `emsopt.problems`, its versions with the paper's variances, by label."""
     make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
-    others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}
-    same = all(
-        p.control_sets == problem.control_sets and np.array_equal(p.objective.exact(u), problem.objective.exact(u))
-        for p in others.values()
-    )
+    others = {f"{v:g}": make(variance=v) for v in MARGINAL_VARIANCES} if make else {}
+    sets, values = problem.control_sets, problem.objective.noise_free_value(u)
+    given = ((p.control_sets, p.objective.noise_free_value(u)) for p in others.values())
+    same = all(s == sets and np.array_equal(v, values) for s, v in given)
     return {AS_GIVEN: problem} | (others if same else {})
 
 
@@ -168,7 +167,7 @@ def _run_table(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
     return paragraphs(f"Recommended: control {name}, at {setting}.") + table(f"A run of {run.method}", ["value"], cells)
 
 
-def _picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
+def _run_picture(run: ControlRun, problem: ControlProblem, alpha: float) -> str:
     """Return an HTML image of the control sets played in a run, against the cost spent."""
     counts = np.bincount(run.history["set"], minlength=len(problem.costs))
     each = ", ".join(f"{name} {n}" for name, n in zip(problem.set_names, counts, strict=True) if n)

@@ -18,10 +18,10 @@ from ..evaluators.by_name import MOST_EXACT_UNITS, evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment, local_search
 from . import _charts
-from ._panel import CityPanel, OwnDeploymentPanel, Panel, city_controls, demand_choice, threshold_slider
+from ._panel import CityPanel, OwnDeploymentPanel, Panel, city_controls, demand_input, threshold_slider
 from ._widgets import button, control, paragraphs, table
 
-SEED = 1  # the same calls for every deployment, so that differences are precise
+SIMULATION_SEED = 1  # the same calls for every deployment, so that differences are precise
 SERVICE_LAWS = {
     "exponential": ("exponential", None),
     "lognormal, cv 0.5": ("lognormal", 0.5),
@@ -71,7 +71,7 @@ class _DeploymentPanel(OwnDeploymentPanel):
         self.search(city, units)  # raises at once if the fleet does not fit
         law, calls = "Distribution of service times", "How many calls to simulate"
         fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.on_move)
-        controls = demand_choice(city, self.on_move) | {
+        controls = demand_input(city, self.on_move) | {
             "units": fleet,
             "clear": button("Clear", "Untick all sites", lambda: self.sites.set_units(())),
             "threshold": threshold_slider(),
@@ -85,7 +85,7 @@ class _DeploymentPanel(OwnDeploymentPanel):
         first = " ".join(name for name in ("demand", "units", "threshold") if name in controls)
         rows = f"sites | optimum p_median clear | {first} | message | figures || map | service calls run | simulation"
         self.arrange_widgets("A deployment of your own", EXPLANATION, rows, sites=self.sites)
-        self.take("p-median")
+        self.take_deployment("p-median")
 
     def known_deployments(self) -> dict[str, tuple[int, ...]]:
         return self.search(self.chosen_city, self.values.units)[0]
@@ -110,18 +110,18 @@ class _DeploymentPanel(OwnDeploymentPanel):
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {message}."
         self.show(figures=_charts.figures_table(caption, best, self.values.threshold, means))
         self.view.show(city, best)
-        return self._remark()
+        return self._fleet_remark()
 
-    def _remark(self) -> str:
+    def _fleet_remark(self) -> str:
         """Return a message if the user's number of units differs from that of the fleet, else ""."""
         placed, units = len(self.sites.deployment), self.values.units
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
-        """Simulate the deployments and show the results with intervals; return the message of `_remark`."""
+        """Simulate the deployments and show the results with intervals; return the message of `_fleet_remark`."""
         deployments = self.deployments()
         law, cv = SERVICE_LAWS[self.values.service]
-        options = {"calls": self.values.calls, "service": law, "cv": cv, "rng": SEED}
+        options = {"calls": self.values.calls, "service": law, "cv": cv, "rng": SIMULATION_SEED}
         results = [simulate(self.chosen_city, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
         rows = {
@@ -132,14 +132,13 @@ class _DeploymentPanel(OwnDeploymentPanel):
         service = f"service times: {self.values.service}"
         caption = f"Simulation of {self.values.calls:,} calls, the same for all three; {service}."
         self.show(simulation=table(caption, deployments, rows.items()))
-        return self._remark()
+        return self._fleet_remark()
 
 
 def _best_and_median(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
     """Return the sites of the optimum by the approximate model and of the p-median, and how the former was found."""
     found = best_deployment(Objective(city, units, "approximate"), rng=0)
-    median = p_median(city, units).sites
-    return {"optimum": tuple(found.x.tolist()), "p-median": tuple(median.tolist())}, found.message
+    return {"optimum": tuple(found.x.tolist()), "p-median": tuple(p_median(city, units).sites.tolist())}, found.message
 
 
 # -- load ----------------------------------------------------------------------------------------------------------
@@ -184,7 +183,7 @@ class _LoadPanel(CityPanel):
     """The panel that `load_panel` returns."""
 
     def __init__(self, city: City, units: int) -> None:
-        controls = demand_choice(city) | city_controls(city, units, 3, 0.1, ("exact", "approximate"))
+        controls = demand_input(city) | city_controls(city, units, 3, 0.1, ("exact", "approximate"))
         controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several units at a site")
         super().__init__(city, controls)
         self.solve = lru_cache(maxsize=512)(_evaluate_load)
@@ -219,8 +218,7 @@ def _evaluate_load(
     found = local_search(Objective(city, space, "approximate", metric), restarts=RESTARTS, rng=0)
     # The two models may rank near ties differently.
     best = min((median.sites, np.asarray(found.x, dtype=int)), key=judge)
-    named = {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}
-    return city, named, median.objective
+    return city, {"best found": judge.evaluation(best), "p-median": judge.evaluation(median.sites)}, median.objective
 
 
 def _describe_change(city: City, sites: Sites, median: Sites) -> str:

@@ -90,9 +90,7 @@ class _NavigationPanel(Panel):
             "seed": seed_input(rng, "Determines the energies that edges need, and the noise"),
             "closed": control(Text, "", "Closed roads", closed, placeholder="none"),
             "close": button("Close the road driven most", tip, self._close_road),
-            "reopen": button(
-                "Open all", "Open all closed roads", lambda: setattr(self.controls["closed"], "value", "")
-            ),
+            "reopen": button("Open all", "Reopen all roads", lambda: setattr(self.controls["closed"], "value", "")),
         }
         view = LiveMap(sentence="This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)
@@ -132,8 +130,7 @@ class _NavigationPanel(Panel):
         return self.runs
 
     def draw(self, answer: dict[str, bandits.NavigationRun]) -> str:
-        figures = _runs_table(self.net, answer, self.settings[-1])
-        self.show(figures=figures, regret=_regret_picture(answer))
+        self.show(figures=_runs_table(self.net, answer, self.settings[-1]), regret=_regret_picture(answer))
         if self.net.polylines is not None:
             latest_first: dict[str, Any] = dict(reversed(answer.items()))
             rounds = max(len(run.history) for run in answer.values())

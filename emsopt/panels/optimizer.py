@@ -25,7 +25,7 @@ from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from ..maps import _colours
 from ..optimizers import METHODS, SparBL
-from ..plots._style import whole_ticks
+from ..plots._style import set_whole_ticks
 from ._charts import place_counts, place_names, units_at
 from ._panel import ROW_LAYOUT, MapView, Panel, SteppedPanel
 from ._widgets import SiteInputs, bar_cell, button, control, paragraphs, table, titled_image
@@ -36,9 +36,9 @@ EXPLANATION = (
     "the same choices."
 )
 BLUE, GREEN, RED = (_colours.CATEGORY_COLOURS[k] for k in (0, 2, 4))
-PICTURES = ("convergence", "predictions", "thoughts", "edges")
+PICTURE_NAMES = ("convergence", "predictions", "thoughts", "edges")
 HISTORY_COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "restart", "initial", "own"]
-MOST_BARS = 12
+MAX_BARS = 12
 
 
 def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
@@ -85,7 +85,7 @@ class _OptimizerPanel(SteppedPanel):
             "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.set_units(())),
             "evaluate": button("Evaluate", own, self._evaluate, slow=True),
         }
-        outputs, end_message = ("placed", "said", *PICTURES, "where"), "All allowed deployments are evaluated."
+        outputs, end_message = ("placed", "said", *PICTURE_NAMES, "where"), "All allowed deployments are evaluated."
         super().__init__(controls, rng, outputs, end_message, MapView(city))
         self.refs |= {"sites": self.sites.fields, "trace": lambda: self.trace}
         self.reset()
@@ -93,7 +93,7 @@ class _OptimizerPanel(SteppedPanel):
         placing = widgets.VBox([self.sites, widgets.HBox(row, layout=ROW_LAYOUT)])
         form = widgets.Accordion([placing], titles=("A deployment of your own",))
         about = f"{EXPLANATION} Minimised: {objective.label}."
-        rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURES)}"
+        rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURE_NAMES)}"
         self.arrange_widgets(f"{city.name}: stepping an optimizer", about, rows, form=form)
         self.respond()
 
@@ -158,8 +158,7 @@ def _mark_points(axes: Any, x: pd.Series, y: pd.Series, history: pd.DataFrame) -
     }
     for label, (which, looks) in kinds.items():
         if which.any():
-            style = {"color": BLUE, "linestyle": "", "markersize": 6} | looks
-            axes.plot(x[which], y[which], label=label, **style)
+            axes.plot(x[which], y[which], label=label, **{"color": BLUE, "linestyle": "", "markersize": 6} | looks)
 
 
 def _convergence_picture(history: pd.DataFrame, metric: Metric) -> str:
@@ -171,7 +170,7 @@ def _convergence_picture(history: pd.DataFrame, metric: Metric) -> str:
         axes.step(history.evaluation, best, where="post", color=GREEN, label="best so far")
         _mark_points(axes, history.evaluation, value, history)
         axes.set(xlabel="Evaluation", ylabel=label)
-        whole_ticks(axes.xaxis)
+        set_whole_ticks(axes.xaxis)
         axes.legend(fontsize=9, loc="upper right")
 
     at = history.evaluation.iloc[int(history.value.argmin())]
@@ -218,7 +217,7 @@ def _edge_picture(history: pd.DataFrame) -> str:
             axes.vlines(known.evaluation[known.restart], 0, 1, transform=axes.get_xaxis_transform(), **style)
             axes.legend(fontsize=9)
         axes.set(xlabel="Evaluation", ylabel="Hamming distance", ylim=(0, None))
-        whole_ticks(axes.xaxis)
+        set_whole_ticks(axes.xaxis)
 
     last = known.iloc[-1]
     alt = f"Edge {last.edge:.3g} after evaluation {last.evaluation}; {known.restart.sum()} given up."
@@ -229,7 +228,7 @@ def _model_table(optimizer: Any, metric: Metric) -> str:
     """Return an HTML table of `best_swaps` or, for SparBL and BOCS, of `largest_coefficients`."""
     swaps = hasattr(optimizer, "acquisition")
     frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
-    frame = frame[:MOST_BARS]
+    frame = frame[:MAX_BARS]
     if frame.empty:
         return paragraphs("No model yet, or no deployment left to evaluate.")
     low, high = frame.value.min(), frame.value.max()

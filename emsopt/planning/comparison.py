@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .._running.loop import bar
+from .._running.loop import progress_bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import DrawnCities, drawn_cities
 from ..calls.recorded import Z90
@@ -219,7 +219,7 @@ def compare(
     parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in VARIANCE_SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
-    with bar(progress, draws + few * len(parts), "city") as show:
+    with progress_bar(progress, draws + few * len(parts), "city") as show:
         values, changes, lost = evaluate_draws(_report_progress(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _difference_variance(values)}
         for k, (part, what) in enumerate(parts.items()):

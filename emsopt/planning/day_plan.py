@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._running.loop import bar
+from .._running.loop import progress_bar
 from ..calls import HeldOutCalls
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
@@ -265,7 +265,7 @@ def hourly_plan(
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in by_hour.values()])
     weights /= weights.sum()
-    with bar(progress, len(objectives), "hour") as show:
+    with progress_bar(progress, len(objectives), "hour") as show:
         if _plan_search.can_enumerate(objectives):
             rows, values, walk = _plan_search.plan_by_enumeration(objectives, weights, most, MOVE_PRICE, show)
             gap = walk.cost - walk.bound
@@ -356,7 +356,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOutCalls], *, rng: Rng = None, pr
         return objective.evaluation(sites).atom_cost(objective.costs)
 
     gains, moves, rng = [], [], _validate.generator(rng)
-    with bar(progress, len(weeks), "week") as show:
+    with progress_bar(progress, len(weeks), "week") as show:
         for done, week in enumerate(weeks, 1):
             by_hour = zip(plan.labels, plan.objectives, week.other_rates, strict=True)
             cities = {label: o.city.replace(arrival_rates=rates, atom_shapes=None) for label, o, rates in by_hour}

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pandas as pd
 
-from .._running.loop import bar
+from .._running.loop import progress_bar
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError, _validate
@@ -65,7 +65,7 @@ def sweep(
     if not isinstance(cities, Mapping) or not cities:
         raise InputError(f"`cities` must map labels to at least one City; got {_validate.quote(cities)}.")
     rows, before = [], None
-    with bar(progress, len(cities), "city") as show:
+    with progress_bar(progress, len(cities), "city") as show:
         for done, city in enumerate(cities.values(), 1):
             objective = Objective(city, units, evaluator, metric, **options)
             space = objective.space

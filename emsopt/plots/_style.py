@@ -25,8 +25,8 @@ AxLike: TypeAlias = Axes | Sequence[Axes] | AxesArray | Figure | None
 """Type of ``ax`` in all drawing functions: axes to draw on, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
 
-SHEET = Path(__file__).with_name("emsopt.mplstyle")
-STYLE: dict[Any, Any] = dict(mpl.rc_params_from_file(SHEET, use_default_template=False))
+STYLE_FILE = Path(__file__).with_name("emsopt.mplstyle")
+STYLE: dict[Any, Any] = dict(mpl.rc_params_from_file(STYLE_FILE, use_default_template=False))
 """Settings of matplotlib with which all figures of this package are drawn."""
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
 
@@ -56,7 +56,7 @@ def new_figure(
 def panels(
     count: int, size: tuple[float, float], across: int | None = None, ax: AxLike = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
-    """Return a figure and ``count`` axes: those given as ``ax``, or new ones, ``across`` a row, of ``size`` inches."""
+    """Return a figure and ``count`` axes: those given as ``ax``, or new ones of ``size`` inches, ``across`` per row."""
     if count < 1:
         raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
     if ax is not None and not isinstance(ax, Figure):
@@ -79,15 +79,14 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
     return fig, axes[0]
 
 
-def categories(names: Iterable[str]) -> dict[str, int]:
+def line_numbers(names: Iterable[str]) -> dict[str, int]:
     """Return a number for the name of each line, for `line_style`, so that a method looks alike in every figure."""
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))  # that of most names
     result: dict[str, int] = {}
     for name in sorted(names, key=lambda name: name.lower() not in kind):  # known methods first, in their own places
         own = [kind.index(name.lower())] if name.lower() in kind else []
-        free = [k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values()]
-        result[name] = free[0]
+        result[name] = next(k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values())
     return result
 
 
@@ -121,7 +120,7 @@ def draw_line(
         ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=line_style(k)["color"])
 
 
-def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
+def add_note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
     """Write a text at an offset (points) from the point ``at``, centred unless ``options`` say otherwise."""
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
@@ -140,14 +139,14 @@ def add_legend_above(ax: Axes, columns: int, least: int = 2) -> None:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
 
 
-def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
+def merge_legends(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
     """Put one legend for several axes at the rim of the figure, with one entry per label."""
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)
 
 
-def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None:
+def set_whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None:
     """Put the ticks of an axis at whole numbers only."""
     axis.set_major_locator(MaxNLocator("auto", steps=steps, integer=True))
 
@@ -157,6 +156,6 @@ def readable_name(name: object) -> str:
     return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")
 
 
-def marker(label: str, **options: Any) -> Line2D:
+def legend_marker(label: str, **options: Any) -> Line2D:
     """Return a symbol or line without data, to be an entry of a legend."""
     return Line2D([], [], label=label, **options)

@@ -21,15 +21,15 @@ from ._style import (
     AxesArray,
     AxLike,
     Style,
-    categories,
+    add_note,
     common_style,
     draw_line,
+    legend_marker,
+    line_numbers,
     line_style,
-    marker,
-    note,
+    merge_legends,
     panels,
     remove_ticks,
-    shared_legend,
 )
 
 PANEL_SIZE = (5.8, 3.1)  # inches; two stand side by side
@@ -77,7 +77,7 @@ def cumulative_regret(
     """
     quantity = VALUE_NAMES[_validate.choice(value, "value", VALUE_NAMES)]
     _validate.check_columns(frame, ("round", value, "run", against, lines, *by))
-    groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
+    groups, places = list(frame.groupby(list(by), sort=False)), line_numbers(map(str, frame[lines]))
     fig, axes = panels(len(groups), PANEL_SIZE, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):
         last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"  # the last round differs between routes
@@ -93,7 +93,7 @@ def cumulative_regret(
         panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
         panel.set_yscale("log" if log else "linear")
         panel.margins(x=0 if against == "round" else None)  # rounds fill the axis, other values keep a margin
-    shared_legend(fig, axes, 7, "upper left")
+    merge_legends(fig, axes, 7, "upper left")
     return fig, axes
 
 
@@ -125,7 +125,7 @@ def exploration(
     >>> fig, axes = eo.plots.exploration(net, {"gp-ts": run})
     """
     named = gather_visits(net, visits)
-    lines, limits, height = _extent(net)
+    lines, limits, height = _map_extent(net)
     fig, axes = _map_axes(len(named), height, ax)
     ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
@@ -138,12 +138,12 @@ def exploration(
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_visit_class_style(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
-            note(panel, text, lines[edge][at], bbox=DISC_BOX, **LABEL_STYLE)
+            add_note(panel, text, lines[edge][at], bbox=DISC_BOX, **LABEL_STYLE)
         remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
-    handles = [marker(kind["text"], **_visit_class_style(kind)) for kind in VISIT_CLASSES]
-    handles += [marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
+    handles = [legend_marker(kind["text"], **_visit_class_style(kind)) for kind in VISIT_CLASSES]
+    handles += [legend_marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes
 
@@ -168,7 +168,7 @@ def routes(
     >>> path = net.shortest_path(net.lengths, *eo.datasets.ROUTES["monaco"]["A"])
     >>> fig, axes = eo.plots.routes([(net, {"shortest": path})])
     """
-    extents = [_extent(net) for net, _ in maps]
+    extents = [_map_extent(net) for net, _ in maps]
     fig, axes = _map_axes(len(extents), max((height for *_, height in extents), default=1.0), ax)
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
         panel.add_collection(LineCollection(lines, colors=ROAD_COLOUR, linewidths=0.5))
@@ -177,14 +177,14 @@ def routes(
             colour = line_style(k)["color"]
             panel.add_collection(LineCollection(driven, linewidths=3, zorder=3 + k, color=colour, label=name))
             for line, at in ((driven[0], 0), (driven[-1], -1)):  # a name at both ends
-                note(panel, name, line[at], bbox={**DISC_BOX, "facecolor": colour}, **LABEL_STYLE)
+                add_note(panel, name, line[at], bbox={**DISC_BOX, "facecolor": colour}, **LABEL_STYLE)
         remove_ticks(panel)
         panel.set(**frame)
         panel.set_title(f"{net.name}: {net.n_edges} edges")
     return fig, axes
 
 
-def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
+def _map_extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     """Return the lines of a network, (k, 2) each, the limits and aspect of its map, and the height of the map (in)."""
     if net.polylines is None:
         raise InputError(f"{net.name!r} has no polylines and cannot be drawn. Pass `polylines=` to RoadNetwork.")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ..errors import _validate
 from ..errors._types import ArrayLike
 from ..maps import _colours
-from ._style import AxesArray, AxLike, common_style, shared_legend
+from ._style import AxesArray, AxLike, common_style, merge_legends
 from ._style import panels as grid
 
 
@@ -62,10 +62,8 @@ def boke_step(
     top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
     top.set(ylim=(floor, ceiling), ylabel="value", title=title)
     shown = np.minimum(profile["bound"], ceiling + 2 * room)  # cut off, for the same reason
-    for panel, base, height, colour, alpha in (
-        (middle, 0, profile["density"], green, 0.3),
-        (bottom, profile["bound"].min(), shown, orange, 0.35),
-    ):
+    areas = [(middle, 0, profile["density"], green, 0.3), (bottom, profile["bound"].min(), shown, orange, 0.35)]
+    for panel, base, height, colour, alpha in areas:
         panel.fill_between(x, base, height, color=colour, alpha=alpha, linewidth=0)
         panel.plot(x, height, color=colour)
     middle.set(ylabel="density W", ylim=(0, None))
@@ -73,5 +71,5 @@ def boke_step(
     if proposal is not None:
         for panel in axes:
             panel.axvline(proposal, color=_colours.LINE_COLOUR, linewidth=1.8, linestyle=":", label="next")
-    shared_legend(fig, axes, 5)
+    merge_legends(fig, axes, 5)
     return fig, axes

@@ -32,13 +32,13 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     """
     if problem.dimension != 2:
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
-    problem = problem.solved()  # the best plays of each set are drawn
+    problem = problem.with_set_values()  # the best plays of each set are drawn
     fig, axes = panels(2, (6, 5), ax=ax)
     left, right = axes
 
     axis = np.linspace(0, 1, 81)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
-    values = np.reshape(problem.objective.exact(grid.reshape(-1, 2)), grid.shape[:2])
+    values = np.reshape(problem.objective.noise_free_value(grid.reshape(-1, 2)), grid.shape[:2])
     colours = LinearSegmentedColormap.from_list("pale to dark", _colours.SEQUENTIAL_COLOURS)
     left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
     rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
@@ -46,7 +46,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
         points = problem.nodes(128)  # uncontrolled variables vary as in plays, of which more would hide each other
         points[:, list(controlled)] = problem.set_points[i]
         size = 11 if len(controlled) == 2 else 5  # a set of all variables is a single point
-        left.plot(*points.T, markersize=size, label=f"control {name}", **rim, **_symbol(i))
+        left.plot(*points.T, markersize=size, label=f"control {name}", **rim, **_marker_of_set(i))
     left.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
     left.set(xlabel=problem.objective.variables[0], ylabel=problem.objective.variables[1])
     left.grid(visible=False)
@@ -57,10 +57,10 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     least = problem.worst + (1 - TOLERANCE) * (top - problem.worst)  # measured from `worst`, as the tolerance is
     right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {TOLERANCE:g})")
     for i, name in enumerate(problem.set_names):
-        style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
+        style: Style = {"color": _marker_of_set(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
         if len(problem.control_sets[i]) == 1:
             right.plot(x, problem.expected(i, x[:, None], 1024), **style)
-            right.plot(problem.set_points[i], problem.set_values[i], linestyle="", markersize=9, **_symbol(i))
+            right.plot(problem.set_points[i], problem.set_values[i], linestyle="", markersize=9, **_marker_of_set(i))
         else:
             right.axhline(problem.set_values[i], linestyle="--", **style)
     right.set(xlim=(0, 1), xlabel="Value of the controlled variable", title="What to expect")
@@ -69,7 +69,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     return fig, axes
 
 
-def _symbol(i: int) -> Style:
+def _marker_of_set(i: int) -> Style:
     """Return the marker and colour of control set i."""
     return {"marker": "os^D"[i % 4], "color": _colours.CATEGORY_COLOURS[(4, 1, 6)[i % 3]]}
 
@@ -100,7 +100,7 @@ def control_run(
     if last >= count:  # only a larger index shows that it is another problem
         found = f"it has the sets 0 to {count - 1}, but the run played set {last}"
         raise InputError(f"`problem` must be the problem of the run; {found}.")
-    problem = problem.solved()
+    problem = problem.with_set_values()
     good, target = problem.acceptable(alpha), problem.target(alpha)
     fig, ax = figure((9, 1.2 + 0.42 * count), ax)
     explored = history.loc[history["phase"].str.startswith("explore"), "spent"]

@@ -21,17 +21,17 @@ from ._style import (
     AxLike,
     Style,
     add_legend_above,
-    categories,
+    add_note,
     common_style,
     draw_line,
     figure,
+    line_numbers,
     line_style,
-    note,
     readable_name,
-    whole_ticks,
+    set_whole_ticks,
 )
 
-BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
+BIN_WIDTHS, MAX_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
 LOAD_LABELS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
     "service_rate_per_day": "Service rate of a unit, μ (calls per day)",
@@ -113,7 +113,7 @@ def convergence(
     named = _validate.nonempty_mapping(runs, "runs")
     tables = {str(name): _best_values(several, name, against) for name, several in named.items()}
     fig, ax = figure(ax=ax)
-    places = categories(tables)
+    places = line_numbers(tables)
     for name, table in tables.items():
         count = table.shape[1]
         title = f"{name} ({count} runs)" if count > 1 else name
@@ -123,12 +123,12 @@ def convergence(
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
         at, offset = (k % 2, level), (4 - 8 * (k % 2), 2)
-        note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
+        add_note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
     if against == "seconds":
         ax.set(xlabel="Time (s)", ylabel=label, xscale="log")
     else:
         ax.set(xlabel="Evaluations", ylabel=label)
-        whole_ticks(ax.xaxis)
+        set_whole_ticks(ax.xaxis)
     ax.set_xlim(left=min(table.index[0] for table in tables.values()))
     ax.legend()
     return fig, ax
@@ -182,7 +182,7 @@ def regret_curves(
     largest = max(map(np.max, limits.values()), default=0.0)
     log = largest > 10 * highest > 0  # a much larger bound would flatten the curves
     fig, ax = figure(ax=ax)
-    places = categories(bands)
+    places = line_numbers(bands)
     for name, (mean, *band) in bands.items():
         runs = len(curves[name])
         title = f"{name} (mean of {runs} runs, 95 %)" if runs > 1 else name
@@ -222,7 +222,7 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
         times = np.linspace(0, end, 600 if e.law is None else 150)  # steps, or a smooth curve that takes longer
         draw_line(ax, times, 100 * e.late_fraction(times), k, step="post" if e.law is None else None, label=name)
         ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=line_style(k)["color"])
-    whole_ticks(ax.xaxis, (1, 2, 5, 10))
+    set_whole_ticks(ax.xaxis, (1, 2, 5, 10))
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")
     ax.set(xlim=(0, end), ylim=(0, 103))
     add_legend_above(ax, len(named))
@@ -237,7 +237,7 @@ def response_histogram(
     """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
     named = _colours.evaluations_by_name(None, evaluations)
     longest = _longest_time(named)
-    width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
+    width = next((width for width in BIN_WIDTHS if longest < MAX_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax=ax)
     ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")

@@ -20,9 +20,9 @@ from ..errors._types import FloatArray
 from ..evaluators import Evaluation
 from ..maps import _colours
 from ..maps._colours import AtomQuantity
-from ._style import AxesArray, AxLike, Style, common_style, marker, new_figure, note, panels, remove_ticks
+from ._style import AxesArray, AxLike, Style, add_note, common_style, legend_marker, new_figure, panels, remove_ticks
 
-WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
+MAX_LINE_WIDTH = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 
 
 @common_style()
@@ -87,7 +87,7 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
     # Axes are placed here, as automatic layouts leave gaps around axes of fixed aspect.
     across = count if count <= 3 else 2 if count == 4 else 3  # four maps in two rows, not three and one
     down = -(-count // across)
-    low, high, aspect = _extent(city)
+    low, high, aspect = _map_extent(city)
     width = (7.4, 6.2, 4.1)[across - 1]
     left, top, gap, right = 0.15, 0.45, 0.3, 1.15
     bottom = 0.42 + 0.2 * len(_wrap_notes(city.notes, across * width))  # 0.2 inches for each line of the notes
@@ -130,8 +130,8 @@ def _draw_map(ax: Axes, city: City, evaluation: Evaluation | None, colours: Floa
         for k in np.flatnonzero(counts):
             ax.plot(*places[k], marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
             style: Style = {"color": "white", "va": "center_baseline", "weight": "bold", "fontsize": 10, "zorder": 6}
-            note(ax, str(counts[k]), places[k], **style)
-            note(ax, f"{shares[k]:.0%}", places[k], (0, -9), va="top", path_effects=halo, fontsize=10, zorder=6)
+            add_note(ax, str(counts[k]), places[k], **style)
+            add_note(ax, f"{shares[k]:.0%}", places[k], (0, -9), va="top", path_effects=halo, fontsize=10, zorder=6)
     x, y = places[counts == 0].T
     ax.scatter(x, y, marker="s", s=34, c="white", edgecolors="#222", linewidths=1.5, zorder=4)
     _set_frame(ax, city)
@@ -139,7 +139,7 @@ def _draw_map(ax: Axes, city: City, evaluation: Evaluation | None, colours: Floa
 
 def _line_width(fraction: Any) -> Any:
     """Return the width (points) of a line that shows a share of an atom's calls."""
-    return 0.4 + (WIDEST_LINE - 0.4) * fraction
+    return 0.4 + (MAX_LINE_WIDTH - 0.4) * fraction
 
 
 def _outline_path(shape: dict[str, Any]) -> Path:
@@ -153,7 +153,7 @@ def _outline_path(shape: dict[str, Any]) -> Path:
     return Path.make_compound_path(*paths)
 
 
-def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
+def _map_extent(city: City) -> tuple[FloatArray, FloatArray, float]:
     """Return two corners of a map, (2,) each, and how many times longer a unit of y is than a unit of x."""
     low, high = _colours.extent(city)
     aspect = _colours.latitude_stretch(low, high) if city.geographic else 1.0
@@ -164,7 +164,7 @@ def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
 
 def _set_frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
-    low, high, aspect = _extent(city)
+    low, high, aspect = _map_extent(city)
     remove_ticks(ax)
     km = 111.2 / aspect if city.geographic else 1  # the scale bar is in km, and 111.2 km are a degree of latitude
     wide = high[0] - low[0]
@@ -174,7 +174,7 @@ def _set_frame(ax: Axes, city: City) -> None:
     left, y = low[0] + 0.03 * wide, low[1] + 0.03 * wide / aspect
     right = left + length / km
     ax.plot([left, right], [y, y], color="#222", linewidth=2, solid_capstyle="butt", zorder=7)
-    note(ax, f"{length:g} km", (right, y), (5, 0), ha="left", fontsize=10, zorder=7)
+    add_note(ax, f"{length:g} km", (right, y), (5, 0), ha="left", fontsize=10, zorder=7)
     # "datalim" fills the available space and works with layouts; auto=True lets it widen these limits.
     ax.set_aspect(aspect, adjustable="datalim")
     ax.set_xlim(low[0], high[0], auto=True)
@@ -190,13 +190,13 @@ def _draw_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     """Draw the legend of symbols and the city's notes below the first map of the last row."""
     square = {"marker": "s", "linestyle": "none"}
     vacant = "vacant site" if lines else "candidate site"
-    handles = [marker(vacant, color="white", markeredgecolor="#222", markersize=6, **square)]
+    handles = [legend_marker(vacant, color="white", markeredgecolor="#222", markersize=6, **square)]
     if lines:
-        handles.insert(0, marker("station: units, share of calls", color="#111", markersize=12, **square))
+        handles.insert(0, legend_marker("station: units, share of calls", color="#111", markersize=12, **square))
         thinness = _colours.line_thinness(city)
         shares = {0.1: "10%", 0.5: "50%", 1: "100% of an atom's calls"}
         style: Style = {"color": _colours.LINE_COLOUR}
-        handles += [marker(text, linewidth=thinness * _line_width(share), **style) for share, text in shares.items()]
+        handles += [legend_marker(text, linewidth=thinness * _line_width(x), **style) for x, text in shares.items()]
     spans, dpi = [panel.get_window_extent() for panel in axes], axes[0].figure.dpi
     ax = next(panel for panel, span in zip(axes, spans, strict=True) if span.y0 < spans[-1].y1)
     widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side
@@ -207,4 +207,4 @@ def _draw_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     if city.notes:
         style = {"ha": "left", "va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
         text = "\n".join(_wrap_notes(city.notes, sum(widths)))
-        note(ax, text, (0, 0), (4, below), xycoords="axes fraction", **style)
+        add_note(ax, text, (0, 0), (4, below), xycoords="axes fraction", **style)

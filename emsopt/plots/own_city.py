@@ -84,7 +84,7 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
 
 
 PALE_COLOURS = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL_COLOURS[:5])
-NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
+NORMAL_QUANTILE_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
 
 @common_style()
@@ -109,7 +109,7 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     distance = np.linspace(0, farthest, 200)
     mean, spread = fit.law.mean(distance), fit.law.log_sd
     # the line is the law's mean: the median of a lognormal is below it, by a factor e^(-spread² / 2)
-    low, high = (mean * np.exp(z * spread - spread**2 / 2) for z in (-NORMAL_90, NORMAL_90))
+    low, high = (mean * np.exp(z * spread - spread**2 / 2) for z in (-NORMAL_QUANTILE_90, NORMAL_QUANTILE_90))
     ax.plot(distance, mean, label="law", **line_style(4) | {"linestyle": "-"})
     ax.plot(distance, low, distance, high, linewidth=1, color=line_style(4)["color"], linestyle="--")
     ax.plot([], [], linewidth=1, color=line_style(4)["color"], linestyle="--", label="four in five drives")

@@ -25,8 +25,8 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 
 ROUNDING = 1e-9  # tolerance for points outside the box, relative to its width; such points are moved to the border
 POINT_TOLERANCE = 1e-6  # differences in every input, in widths of the box, up to which two points count as equal
-TRIES = 10_000  # random points drawn to find one that the constraints allow
-MOST_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
+MAX_TRIES = 10_000  # random points drawn to find one that the constraints allow
+MAX_LISTED = 100_000  # points of a box that are listed at most, to count those that the constraints allow
 WALK_STEPS = (20, 10)  # steps of a random walk: the first number, plus the second for each input
 
 
@@ -199,17 +199,17 @@ class Box:
                 raise InputError("A categorical input needs a name: pass `bounds` as a dict from name to input.")
 
     @property
-    def simple(self) -> bool:
+    def is_simple(self) -> bool:
         """Whether the box has neither constraints nor inputs of more than two choices."""
         return self.constraints is None and max(self.sizes) == 1
 
     @cached_property
     def count(self) -> float:
-        """Number of allowed points, infinite with real inputs; above ``MOST_LISTED``, constraints are ignored."""
+        """Number of allowed points, infinite with real inputs; above ``MAX_LISTED``, constraints are ignored."""
         if not (self._whole | (np.array(self.sizes) == 0)).all():
             return np.inf
         count = prod(self._numbers_of_values)
-        return count if self.constraints is None or count > MOST_LISTED else len(self.listing())
+        return count if self.constraints is None or count > MAX_LISTED else len(self.listing())
 
     @property
     def _numbers_of_values(self) -> list[int]:
@@ -304,21 +304,21 @@ class Box:
         if x is None:
             such = self.to_text(self._from_relative(rng.random(self.dimension)))
             raise InputError(
-                f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "
+                f"no feasible point was found: `constraints` returned False at all of {MAX_TRIES:,} random points of "
+                f"the box, such as {such}. Check the constraints, narrow the bounds, or pass a feasible point as `x0` "
                 "(with ask and tell, by `enqueue`)."
             )
         return x
 
     def try_sample(self, rng: np.random.Generator) -> FloatArray | None:
-        """Draw an allowed point, (d,), as `sample` does; return None if none of ``TRIES`` random points is allowed."""
-        for _ in range(TRIES):
+        """Draw an allowed point, (d,), as `sample` does; return None if ``MAX_TRIES`` random points are not allowed."""
+        for _ in range(MAX_TRIES):
             x = self._from_relative(rng.random(self.dimension))
             if self.allows(x):
                 return x  # rejection keeps the draw uniform
         return None
 
-    def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
+    def sample_by_walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
         """Draw an allowed point, (d,), by a random walk (hit-and-run, Smith 1984) from one of ``known``, (n, d).
 
         A step draws a direction, in all inputs or in one, and then points on the line through the current point until
@@ -359,8 +359,7 @@ class Box:
         if set(self.sizes) == {1}:  # the usual case, without the detour by parts
             return unit
         hot = [
-            unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)).astype(float)
-            for k, n in enumerate(self.sizes)
+            unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)) * 1.0 for k, n in enumerate(self.sizes)
         ]
         return np.concatenate(hot, axis=-1)
 

@@ -24,9 +24,8 @@ HARTMANN_SHAPES = {
     ),
 }
 HARTMANN_CENTRES = {
-    3: 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]),
-    6: 1e-4
-    * np.array(
+    3: np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]),
+    6: np.array(
         [
             [1312, 1696, 5569, 124, 8283, 5886],
             [2329, 4135, 8307, 3736, 1004, 9991],
@@ -35,7 +34,7 @@ HARTMANN_CENTRES = {
         ]
     ),
 }
-"""Parameters of the Hartmann functions, by number of inputs. Each row belongs to one of the four terms."""
+"""Parameters of the Hartmann functions (centres times 10⁴), by number of inputs. Each row is one of the four terms."""
 
 
 def _decaying_wave(x: FloatArray) -> FloatArray:
@@ -59,7 +58,7 @@ def _camel(x: FloatArray) -> FloatArray:
 
 
 def _hartmann(x: FloatArray) -> FloatArray:
-    shapes, centres = HARTMANN_SHAPES[x.shape[1]], HARTMANN_CENTRES[x.shape[1]]
+    shapes, centres = HARTMANN_SHAPES[x.shape[1]], 1e-4 * HARTMANN_CENTRES[x.shape[1]]
     return -np.exp(-(shapes * (x[:, None] - centres) ** 2).sum(axis=2)) @ HARTMANN_WEIGHTS
 
 
@@ -83,7 +82,7 @@ def _levy(x: FloatArray) -> FloatArray:
     return np.sin(np.pi * w[:, 0]) ** 2 + inner.sum(axis=1) + last
 
 
-DOC = """Return {what}.
+DOCSTRING_TEMPLATE = """Return {what}.
 
     The {kind} is {best} at {at}.
 
@@ -112,14 +111,14 @@ def _problem_factory(
     what: str,
     sense: str = "min",
 ) -> Callable[..., Problem]:
-    """Return a function that returns a test problem; ``what`` describes the problem in its docstring, see ``DOC``."""
+    """Return a function that returns a test problem; ``what`` describes the problem in ``DOCSTRING_TEMPLATE``."""
 
     def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
         return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)
 
     make.__name__ = make.__qualname__ = name  # so that help and tracebacks show its own name
     kind, at = f"{sense}imum", ", ".join(f"{x:g}" for x in best_x)
-    make.__doc__ = DOC.format(what=what, kind=kind, best=best, at=f"({at})", name=name, sense=sense)
+    make.__doc__ = DOCSTRING_TEMPLATE.format(what=what, kind=kind, best=best, at=f"({at})", name=name, sense=sense)
     return make
 
 

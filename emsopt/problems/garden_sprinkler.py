@@ -35,14 +35,14 @@ from ..errors import _validate
 from ..errors._types import FloatArray, Rng
 from .problem import Problem
 
-WATER, AIR = 1000.0, 1.25  # densities in kg/m³: units are SI, but for angles, pressure and hose
-VISCOSITY = 1.82e-5 / 1.25  # kinematic: dynamic viscosity of air over AIR, m²/s
+WATER_DENSITY, AIR_DENSITY = 1000.0, 1.25  # densities in kg/m³: units are SI, but for angles, pressure and hose
+VISCOSITY = 1.82e-5 / 1.25  # kinematic: dynamic viscosity of air over AIR_DENSITY, m²/s
 GRAVITY = 10.0  # m/s², as in the source, not 9.81
-STEP = 0.005  # seconds; a finer step would be another function, with another best value
-MOST_STEPS = 10_000
+TIME_STEP = 0.005  # seconds; a finer step would be another function, with another best value
+MAX_STEPS = 10_000
 BOUNDS = [(0, 90), (0, 90), (2e-6, 4e-6), (0.1, 0.2), (0.01, 0.02), (0.01, 0.02), (1, 2), (5, 10)]
 VARIABLES = ("alpha", "beta", "area", "head_diameter", "dry_friction", "speed_friction", "pressure", "hose_diameter")
-BEST = {
+BEST_KNOWN = {
     "consumption": ("min", 3.307287347516459, [45, 90, 2e-6, 0.15, 0.015, 0.015, 1, 5]),
     "range": ("max", 8.335760843396399, [32.06937, 90, 4e-6, 0.15, 0.015, 0.015, 2, 10]),
     "speed": ("max", 19.83071919096241, [0, 0, 4e-6, 0.2, 0.01, 0.01, 2, 9.68683]),
@@ -70,9 +70,9 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
     >>> sprinkler("range")
     <Problem sprinkler range: 8 inputs, max 8.33576>
     """
-    column = list(BEST).index(_validate.choice(output, "output", tuple(BEST)))
+    column = list(BEST_KNOWN).index(_validate.choice(output, "output", tuple(BEST_KNOWN)))
     function = partial(_compute_output, column)  # which can be pickled, unlike a lambda
-    return Problem(f"sprinkler {output}", function, BOUNDS, *BEST[output], noise_sd, rng, VARIABLES)
+    return Problem(f"sprinkler {output}", function, BOUNDS, *BEST_KNOWN[output], noise_sd, rng, VARIABLES)
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +83,7 @@ def _compute_output(column: int, points: FloatArray) -> FloatArray:
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
         alpha, beta = alpha * pi / 180, beta * pi / 180
         turns, jet, relative = _rotation(cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose)
-        result[k] = (2 * relative * area * 60_000, _flight(jet, alpha, area), turns)[column]  # two nozzles
+        result[k] = (2 * relative * area * 60_000, _flight_range(jet, alpha, area), turns)[column]  # two nozzles
     return result
 
 
@@ -91,21 +91,21 @@ def _compute_output(column: int, points: FloatArray) -> FloatArray:
 def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second, and speeds of the jet (m/s) over ground and to the nozzle; SI units, but hose in mm."""
+    """Return turns per second, and speeds of the jet (m/s) over ground and from the nozzle; SI units, hose in mm."""
     # an empirical law for a hose in mm and flows in l/min, hence 60 000²
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
-    imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
+    imbalance = 2 * WATER_DENSITY * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
     turns = 0.1 * abs(imbalance - dry) / (viscous + 5e-4)  # a first estimate only; the loop below corrects it
     omega = 2 * pi * turns
     friction = dry + omega * viscous
-    lost_turning = abs(friction * omega) / (area * sqrt(2 * pressure / WATER))
+    lost_turning = abs(friction * omega) / (area * sqrt(2 * pressure / WATER_DENSITY))
     lost_in_hose = 0.1 * pressure
-    flow = sqrt(pressure / (resistance + WATER / (8 * area**2)))
+    flow = sqrt(pressure / (resistance + WATER_DENSITY / (8 * area**2)))
     jet = relative = flow / (2 * area)
-    torque = WATER * flow * radius * jet * c
+    torque = WATER_DENSITY * flow * radius * jet * c
     if torque <= dry:  # the head does not start to turn
         return 0.0, jet, relative
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if abs(imbalance) <= 0.005 * abs(torque):  # the torques balance to half a percent: the speed is stationary
             break
         turns = omega / (2 * pi)
@@ -115,11 +115,11 @@ def _rotation(
         if effective < 0.01 * pressure:  # no pressure is left for the jet
             jet = 0.0
             break
-        jet = sqrt(2 * effective / WATER)
+        jet = sqrt(2 * effective / WATER_DENSITY)
         if (jet * rim * c) ** 2 < 1:
             break
         relative = rim * c + sqrt(jet**2 + rim**2 * (c**2 - 1))
-        torque = 2 * WATER * relative * area * radius * (relative * c - rim)
+        torque = 2 * WATER_DENSITY * relative * area * radius * (relative * c - rim)
         imbalance = torque - friction
         step = 1 + 0.1 * min(abs(imbalance / torque), 0.5 * effective / pressure)  # at most 5 %, less near balance
         omega = omega / step if imbalance < 0 else omega * step
@@ -133,10 +133,10 @@ def _rotation(
 
 
 @njit(cache=True, nogil=True)
-def _flight(speed: float, angle: float, area: float) -> float:
+def _flight_range(speed: float, angle: float, area: float) -> float:
     """Return the range (m) of a drop with initial speed (m/s) and angle (rad), as wide as a nozzle of area (m²)."""
     diameter = sqrt(4 * area / pi)
-    mass = WATER * pi * diameter**3 / 6
+    mass = WATER_DENSITY * pi * diameter**3 / 6
     x, height = 0.0, 0.001
     along, up = speed * cos(angle), speed * sin(angle)
     while height > 0:
@@ -145,8 +145,8 @@ def _flight(speed: float, angle: float, area: float) -> float:
             break
         reynolds = speed * diameter / VISCOSITY
         drag = 24 / reynolds * (1 + 0.11 * sqrt(reynolds)) ** 2
-        slowing = AIR / 2 * speed**2 * pi / 4 * diameter**2 * drag / mass
-        x += along * STEP  # moves with the old velocity: explicit Euler, as in the source
-        height += up * STEP
-        along, up = along - slowing * along / speed * STEP, up - (slowing * up / speed + GRAVITY) * STEP
+        slowing = AIR_DENSITY / 2 * speed**2 * pi / 4 * diameter**2 * drag / mass
+        x += along * TIME_STEP  # moves with the old velocity: explicit Euler, as in the source
+        height += up * TIME_STEP
+        along, up = along - slowing * along / speed * TIME_STEP, up - (slowing * up / speed + GRAVITY) * TIME_STEP
     return x

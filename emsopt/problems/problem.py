@@ -85,12 +85,12 @@ class Problem:
 
     def __call__(self, x: ArrayLike) -> float | FloatArray:
         """Return the value at a point, shape (d,), or at each row, shape (n, d), with noise if there is any."""
-        value = self.exact(x)
+        value = self.noise_free_value(x)
         if self.noise_sd == 0:
             return value
         return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)  # None draws a number
 
-    def exact(self, x: ArrayLike) -> float | FloatArray:
+    def noise_free_value(self, x: ArrayLike) -> float | FloatArray:
         """Return the value at a point, shape (d,), or at each row, shape (n, d), without noise."""
         points, d = _validate.floats(x, "x"), self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
@@ -113,12 +113,12 @@ class Problem:
         sign = 1.0 if self.sense == "max" else -1.0
         return replace(
             self,
-            function=lambda u: sign * self.exact(low + width * u),  # noise is added once, by the new problem
+            function=lambda u: sign * self.noise_free_value(low + width * u),  # noise is added once, by the new problem
             bounds=np.tile([0.0, 1.0], (self.dimension, 1)),
             sense="max",
             best_value=None if self.best_value is None else sign * self.best_value + 0.0,  # + 0.0 turns -0.0 into 0.0
             best_x=None if self.best_x is None else (self.best_x - low) / width,
-            integers=(),  # `exact` rounds them already, in their own units
+            integers=(),  # `noise_free_value` rounds them already, in their own units
         )
 
     def __repr__(self) -> str:

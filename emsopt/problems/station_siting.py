@@ -24,7 +24,7 @@ from ..errors._types import ArrayLike, FloatArray
 from ..evaluators.by_name import values
 from .problem import Problem
 
-TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]  # from straight-line distances (km) to times (min)
+TravelTimeLaw: TypeAlias = Callable[[FloatArray], FloatArray]  # from straight-line distances (km) to times (min)
 
 
 def siting(city: City, stations: int) -> Problem:
@@ -44,13 +44,13 @@ def siting(city: City, stations: int) -> Problem:
     atoms, law = _locations(city, "atom_locations"), fitted_travel_time(city)
     low, high = atoms.min(axis=0), atoms.max(axis=0)
 
-    def value(x: FloatArray) -> float:
+    def mean_response(x: FloatArray) -> float:
         return float(values(_replace_sites(city, x.reshape(p, 2), law), np.arange(p)[None])[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
     names = [f"{axis}{k}" for k in range(1, p + 1) for axis in axes]
     box = np.tile(np.column_stack([low, high]), (p, 1))
-    return Problem("siting", lambda points: [value(x) for x in points], box, "min", variables=names)
+    return Problem("siting", lambda points: [mean_response(x) for x in points], box, "min", variables=names)
 
 
 def sited_city(city: City, x: ArrayLike) -> City:
@@ -62,14 +62,14 @@ def sited_city(city: City, x: ArrayLike) -> City:
     return there.replace(atom_shapes=city.atom_shapes)  # dropped before, and unchanged
 
 
-def fitted_travel_time(city: City) -> TravelTime:
+def fitted_travel_time(city: City) -> TravelTimeLaw:
     """Return a linear function, at least 0, fitted to the city's travel times (min) by straight-line distance (km)."""
     km = _straight_km(city, _locations(city, "site_locations"))
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)  # a fitted intercept may be negative
 
 
-def _replace_sites(city: City, stations: FloatArray, law: TravelTime) -> City:
+def _replace_sites(city: City, stations: FloatArray, law: TravelTimeLaw) -> City:
     """Return the city with stations at locations, (p, 2), as its sites; outlines of atoms are dropped."""
     p = len(stations)
     return city.replace(

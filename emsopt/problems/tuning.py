@@ -77,7 +77,7 @@ def _make_problem(model: str, data: str) -> Problem:
     names = tuple(RANGES[model])
 
     def function(points: FloatArray) -> list[float]:
-        return [_score(model, tuple(x.tolist()), data) for x in points]  # hashable, for the cache
+        return [_cross_validated_r2(model, tuple(x.tolist()), data) for x in points]  # hashable, for the cache
 
     integers = [k for k, name in enumerate(names) if name in WHOLE_NUMBERS]
     return Problem(
@@ -86,7 +86,7 @@ def _make_problem(model: str, data: str) -> Problem:
 
 
 @cache
-def _score(model: str, values: tuple[float, ...], data: str) -> float:
+def _cross_validated_r2(model: str, values: tuple[float, ...], data: str) -> float:
     """Return the mean R² of a model over the folds of a data set, for values of the hyperparameters in ``RANGES``."""
     from sklearn.model_selection import KFold, cross_val_score  # slow to import, and needed only for an evaluation
 
@@ -101,11 +101,11 @@ def _score(model: str, values: tuple[float, ...], data: str) -> float:
         from xgboost import XGBRegressor as Regressor
     learner = Regressor(**settings, random_state=0, n_jobs=1)
     folds = KFold(FOLDS, shuffle=True, random_state=0)
-    return float(cross_val_score(learner, *_rows(data), cv=folds, scoring="r2").mean())
+    return float(cross_val_score(learner, *_load_sample(data), cv=folds, scoring="r2").mean())
 
 
 @cache
-def _rows(data: str) -> tuple[FloatArray, FloatArray]:
+def _load_sample(data: str) -> tuple[FloatArray, FloatArray]:
     """Return the inputs, (2000, k), and the target, (2000,), of the fixed sample of a data set."""
     import pandas as pd
 

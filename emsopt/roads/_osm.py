@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Road: TypeAlias = tuple[int, list[int], dict[str, str]]  # number of the way, nodes, tags
     Turn: TypeAlias = tuple[int, int, int]  # from a way, via a node, to a way
-    Places: TypeAlias = Mapping[int, tuple[float, float]]  # longitude and latitude of nodes
+    NodeCoordinates: TypeAlias = Mapping[int, tuple[float, float]]  # longitude and latitude of nodes
 
 SPEEDS_KMH = {
     "motorway": 110.0,
@@ -60,20 +60,20 @@ SPEEDS_KMH = {
 }
 """Road classes for cars and their default speed limits, km/h. Service roads are left out."""
 
-MPH_KMH = 1.609344
+KMH_PER_MPH = 1.609344
 EMERGENCY_KMH = dict.fromkeys(("service", "busway", "pedestrian", "track", "cycleway", "footway", "path"), 20.0)
 """Other classes, used if open to emergency vehicles, and their assumed speeds, km/h."""
 
-ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
-ACCESS_KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
+ACCESS_TAGS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
+ACCESS_KEYS = {"passenger": ACCESS_TAGS, "emergency": ("emergency", *ACCESS_TAGS)}
 # Other values of `emergency` say what a thing is.
 OPEN_VALUES = {"yes", "designated", "official", "permissive", "destination"}
 CLOSED_VALUES = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY_DIRECTIONS = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
-SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
-MOST_BYTES = 10**9  # a metropolitan region has some hundred million
-DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
+MIN_LENGTH_M = 0.1  # nodes may coincide, but a length must be above 0
+MAX_BYTES = 10**9  # a metropolitan region has some hundred million
+DELETION = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
 
 class Edge(NamedTuple):
@@ -99,7 +99,7 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
         raise InputError(Message(str(path), f" has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...)."))
     lines = [np.array([reader.places[node] for node in edge.nodes]) for edge in edges]
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
-    lengths = np.maximum(metres, SHORTEST_M)
+    lengths = np.maximum(metres, MIN_LENGTH_M)
     ends = np.array([(line[0], line[-1]) for line in lines])
     nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
     inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, np.array([edge.elevated for edge in edges]))
@@ -114,13 +114,13 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
         "inclines": inclines,
         "classes": [edge.highway for edge in edges],
         "polylines": lines,
-        "connections": _turns(edges, reader.restrictions, reader.closed_nodes),
+        "connections": _legal_turns(edges, reader.restrictions, reader.closed_nodes),
         "geographic": True,
         "notes": " ".join(notes),
     }
 
 
-def _read_elements(path: Path, keys: tuple[str, ...]) -> _Reader:
+def _read_elements(path: Path, keys: tuple[str, ...]) -> _ElementReader:
     """Read the roads, nodes and turn restrictions in a file; ``keys`` are the access tags of the vehicle."""
     try:
         from osmium import FileProcessor
@@ -129,9 +129,9 @@ def _read_elements(path: Path, keys: tuple[str, ...]) -> _Reader:
 
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(Message(str(path), f" has more than {MOST_BYTES / 1e9:g} GB. Cut out the area you need."))
-    reader = _Reader(keys)
+    if path.stat().st_size > MAX_BYTES:
+        raise InputError(Message(str(path), f" has more than {MAX_BYTES / 1e9:g} GB. Cut out the area you need."))
+    reader = _ElementReader(keys)
     try:
         deleted = _find_deleted(path) if path.name.endswith(".osm") else set()  # only the XML of editors has such marks
         for element in FileProcessor(str(path)).with_locations():
@@ -142,7 +142,7 @@ def _read_elements(path: Path, keys: tuple[str, ...]) -> _Reader:
     return reader
 
 
-class _Reader:
+class _ElementReader:
     """Collects the ways open to a vehicle, by its access tags ``keys``, their nodes, and restricted turns."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
@@ -160,7 +160,7 @@ class _Reader:
         elif element.is_way():
             self._add_way(element)
         elif element.is_relation() and element.tags.get("type") == "restriction":
-            self.restrictions += _restrictions(element, self.keys)
+            self.restrictions += _restricted_turns(element, self.keys)
 
     def _add_node(self, node: Node) -> None:
         """Keep the coordinates of a node with a negative id, and note whether a barrier at a node stops the vehicle."""
@@ -187,7 +187,7 @@ class _Reader:
 def _find_deleted(path: Path) -> set[tuple[str, int]]:
     """Return type and id of each element with ``action="delete"``, which osmium ignores."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
+        return {(found[1].decode(), int(found[2])) for found in DELETION.finditer(content)}
 
 
 def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
@@ -206,7 +206,7 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
     return default
 
 
-def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
+def _restricted_turns(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
     """Return the turns at a node that a relation restricts, each with True if it is forbidden, False if mandatory."""
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
     exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
@@ -219,7 +219,7 @@ def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn,
     return [((start, via, end), forbids) for _, start in roles["from"] for _, end in roles["to"]]
 
 
-def _split_ways(ways: list[Road], places: Places, closed_nodes: set[int]) -> tuple[list[Edge], int]:
+def _split_ways(ways: list[Road], places: NodeCoordinates, closed_nodes: set[int]) -> tuple[list[Edge], int]:
     """Split ways into edges at junctions and closed nodes; return them and the number of ways that lack coordinates."""
     uses = Counter(closed_nodes)  # ways are also cut at nodes that are closed to cars
     for _, nodes, _ in ways:
@@ -241,7 +241,7 @@ def _split_ways(ways: list[Road], places: Places, closed_nodes: set[int]) -> tup
     return edges, missing
 
 
-def _split_nodes(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterator[list[int]]:
+def _split_nodes(nodes: list[int], places: NodeCoordinates, uses: Mapping[int, int]) -> Iterator[list[int]]:
     """Yield the parts of a way as lists of nodes, cut at junctions and where coordinates are missing."""
     part: list[int] = []
     for node in nodes:
@@ -264,13 +264,13 @@ def _speed_limit_kmh(text: str) -> float | None:
     """Return the speed limit in a tag ``maxspeed`` such as "50" or "30 mph" in km/h; None if it is not a number."""
     number, _, unit = text.partition(" ")
     try:
-        value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
+        value = float(number) * (KMH_PER_MPH if unit == "mph" else 1.0)
     except ValueError:
         return None
     return value if 0 < value <= 3.6 * MAX_SPEED_M_S else None
 
 
-def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], closed_nodes: set[int]) -> IntArray:
+def _legal_turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], closed_nodes: set[int]) -> IntArray:
     """Return the legal turns as pairs of indices of edges (from, to), shape (C, 2), without those at closed nodes."""
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):

@@ -17,17 +17,17 @@ from .._files import formats, geography
 from ..errors import InputError, Message
 from ..errors._types import FloatArray, PathLike
 from ..errors._validate import existing_file, quote
-from .energy import STEEPEST_RAD
+from .energy import MAX_INCLINE_RAD
 from .shortest_paths import MAX_COORDINATE_M, MAX_LENGTH_M, MAX_SPEED_M_S
 
-CAR = "passenger"  # SUMO's name of the vehicle class
+CAR_CLASS = "passenger"  # SUMO's name of the vehicle class
 MAX_HEIGHT_M = 1e4  # above all mountains: larger heights are mistakes
 
 Attributes: TypeAlias = dict[str, str]
 
 
-class _Content:
-    """What a file holds: roads by id, legal turns as pairs of indices of roads, and the location element."""
+class _NetworkContent:
+    """The content of a SUMO network: roads by id, legal turns as pairs of indices of roads, the location element."""
 
     def __init__(self) -> None:
         # length (m), speed limit (m/s), class and points, shape (k, 3), all of the first open lane
@@ -39,11 +39,15 @@ class _Content:
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
     def add(self, tag: str, element: Attributes, lanes: list[Attributes]) -> None:
-        """Store an element of the network if it is an edge, a connection or the location."""
+        """Store an element of the network: an edge, the location, or a connection of open lanes as a turn."""
         if tag == "edge":
             self._add_edge(element, lanes)
         elif tag == "connection":
-            self._add_connection(element)
+            self.unknown_ends += not {element.get("from"), element.get("to")} <= self._known
+            start = self._open_lanes.get((element.get("from"), element.get("fromLane")))
+            end = self._open_lanes.get((element.get("to"), element.get("toLane")))
+            if start is not None and end is not None and _is_open(element):
+                self.turns.add((start, end))
         elif tag == "location":
             self.location = element
 
@@ -62,22 +66,14 @@ class _Content:
             _positive_number(lane, "length", where, "m", MAX_LENGTH_M),
             _positive_number(lane, "speed", where, "m/s", MAX_SPEED_M_S),
             edge.get("type") or "unknown",
-            _points(lane, where),
+            _lane_points(lane, where),
         )
-
-    def _add_connection(self, connection: Attributes) -> None:
-        """Store a connection as a turn if it leads from an open lane to an open lane."""
-        self.unknown_ends += not {connection.get("from"), connection.get("to")} <= self._known
-        start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
-        end = self._open_lanes.get((connection.get("to"), connection.get("toLane")))
-        if start is not None and end is not None and _is_open(connection):
-            self.turns.add((start, end))
 
 
 def read_net(path: PathLike) -> dict[str, Any]:
     """Return the keyword arguments of `RoadNetwork`: the roads open to cars, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
-    content = _Content()
+    content = _NetworkContent()
     try:
         for tag, element, lanes in _top_elements(path):
             content.add(tag, element, lanes)
@@ -87,9 +83,9 @@ def read_net(path: PathLike) -> dict[str, Any]:
         said = f" is truncated or not XML ({error}). Download or export it again."
         raise InputError(Message(str(path), said)) from error
     if not content.roads:
-        raise InputError(Message(str(path), f" has no road open to the vehicle class {CAR!r}."))
+        raise InputError(Message(str(path), f" has no road open to the vehicle class {CAR_CLASS!r}."))
     lengths, speed_limits, classes, lines = zip(*content.roads.values(), strict=True)
-    polylines, reason = _in_degrees([line[:, :2] for line in lines], content.location)
+    polylines, reason = _convert_to_degrees([line[:, :2] for line in lines], content.location)
     inclines, notes = _inclines(lines)
     if content.unknown_ends:
         unknown = f"{content.unknown_ends:,} of its connections name an edge that it does not have"
@@ -127,9 +123,9 @@ def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes
 def _is_open(element: Attributes) -> bool:
     """Return whether a lane or connection admits cars; ``allow`` overrides ``disallow``."""
     if allowed := element.get("allow", "").split():
-        return CAR in allowed or "all" in allowed
+        return CAR_CLASS in allowed or "all" in allowed
     refused = element.get("disallow", "").split()
-    return CAR not in refused and "all" not in refused
+    return CAR_CLASS not in refused and "all" not in refused
 
 
 def _positive_number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:
@@ -145,7 +141,7 @@ def _positive_number(element: Attributes, key: str, where: str, unit: str, most:
     return value
 
 
-def _points(lane: Attributes, where: str) -> FloatArray:
+def _lane_points(lane: Attributes, where: str) -> FloatArray:
     """Return the points of a lane in metres, shape (k, 3): east, north and height; missing heights are NaN."""
     text = lane.get("shape", "")
     try:
@@ -161,19 +157,20 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 
 def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the inclines of roads (rad), shape (E,), at most `STEEPEST_RAD`, and notes on those that were changed."""
+    """Return the inclines of roads (rad), (E,), at most `MAX_INCLINE_RAD`, and notes on those that were changed."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
     inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either
-    flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > STEEPEST_RAD).sum()
+    flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > MAX_INCLINE_RAD).sum()
     notes = [f"{flat} of {len(lines)} roads have no heights: incline 0."] if flat else []
     if steep:
-        notes.append(f"{steep} of {len(lines)} roads would be steeper than {STEEPEST_RAD:g} rad: incline cut to that.")
-    return np.clip(np.nan_to_num(inclines), -STEEPEST_RAD, STEEPEST_RAD), notes
+        limit = f"{MAX_INCLINE_RAD:g} rad: incline cut to that."
+        notes.append(f"{steep} of {len(lines)} roads would be steeper than {limit}")
+    return np.clip(np.nan_to_num(inclines), -MAX_INCLINE_RAD, MAX_INCLINE_RAD), notes
 
 
-def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
-    """Convert lines from metres to degrees; return them and "", or unchanged and the reason why that is impossible."""
+def _convert_to_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
+    """Convert lines from metres to degrees; return them and "", or the given lines and why that is impossible."""
     system, reason = location.get("projParameter", "!"), "The file has no projection that fits its coordinates"
     if system in ("!", "-"):  # no projection, for which pyproj is not needed
         return lines, reason

@@ -10,9 +10,9 @@ symbol       name                   meaning
 ===========  =====================  ===========================================================================
 E            -                      energy taken from the battery, Wh; negative if braking returns energy
 ℓ, v, α      ``lengths`` ...        length (m), speed (m/s), incline (rad, upward positive)
-m, g         MASS, GRAVITY          1830 kg, 9.82 m/s²
-C_r          ROLLING                rolling resistance coefficient, 0.01
-A, C_d       FRONT_AREA, DRAG       front surface, 2.6 m²; air drag coefficient, 0.35
+m, g         MASS_KG, GRAVITY          1830 kg, 9.82 m/s²
+C_r          ROLLING_COEFFICIENT                rolling resistance coefficient, 0.01
+A, C_d       FRONT_AREA_M2, DRAG_COEFFICIENT       front surface, 2.6 m²; air drag coefficient, 0.35
 ρ            AIR_DENSITY            1.2 kg/m³
 η⁺, η⁻       DRIVE_EFFICIENCY ...   0.98; RECUPERATION_EFFICIENCY 0.96
 ===========  =====================  ===========================================================================
@@ -22,7 +22,7 @@ energy to the battery than the wheels supply. Here positive energy at the wheels
 negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 
 Inclines follow from one height per junction and the length of the edge, so that a closed loop gains no height. They are
-constant in tunnels and on bridges, and nowhere steeper than `STEEPEST_RAD`.
+constant in tunnels and on bridges, and nowhere steeper than `MAX_INCLINE_RAD`.
 """
 
 from collections.abc import Callable
@@ -38,10 +38,10 @@ from ..errors._validate import array_of_length, quote, real_array
 
 J_PER_WH = 3600.0
 INCLINE_RANGE: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # straight down and up
-MASS, GRAVITY = 1830.0, 9.82  # Table 2, in the units of the table above
-ROLLING, FRONT_AREA, DRAG, AIR_DENSITY = 0.01, 2.6, 0.35, 1.2
+MASS_KG, GRAVITY = 1830.0, 9.82  # Table 2, in the units of the table above
+ROLLING_COEFFICIENT, FRONT_AREA_M2, DRAG_COEFFICIENT, AIR_DENSITY = 0.01, 2.6, 0.35, 1.2
 DRIVE_EFFICIENCY, RECUPERATION_EFFICIENCY = 0.98, 0.96
-STEEPEST_RAD = 0.35  # rad, 36 %: as steep as the steepest streets in the world
+MAX_INCLINE_RAD = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 
 
 def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
@@ -66,10 +66,10 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
     inclines = array_of_length(inclines, "inclines", len(lengths), **INCLINE_RANGE)
-    weight = MASS * GRAVITY
+    weight = MASS_KG * GRAVITY
     climbing = weight * np.sin(inclines)  # the three terms of (8), in the order printed
-    rolling = weight * ROLLING * np.cos(inclines)
-    drag = 0.5 * DRAG * FRONT_AREA * AIR_DENSITY * speeds**2
+    rolling = weight * ROLLING_COEFFICIENT * np.cos(inclines)
+    drag = 0.5 * DRAG_COEFFICIENT * FRONT_AREA_M2 * AIR_DENSITY * speeds**2
     at_wheels = lengths * (climbing + rolling + drag) / J_PER_WH
     # other than (8) as printed: see above
     return np.where(at_wheels > 0, at_wheels / DRIVE_EFFICIENCY, at_wheels * RECUPERATION_EFFICIENCY)
@@ -90,7 +90,7 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     rise = lengths * np.sin(array_of_length(inclines, "inclines", len(lengths), **INCLINE_RANGE))
-    return 0.5 * (DRIVE_EFFICIENCY + RECUPERATION_EFFICIENCY) * MASS * GRAVITY * rise / J_PER_WH
+    return 0.5 * (DRIVE_EFFICIENCY + RECUPERATION_EFFICIENCY) * MASS_KG * GRAVITY * rise / J_PER_WH
 
 
 def standardize_columns(columns: ArrayLike) -> FloatArray:
@@ -129,14 +129,14 @@ def terrain_inclines(
         raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
     ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
     level = _interpolate_elevated(ground, ends, lengths, elevated)
-    most = lengths * np.sin(STEEPEST_RAD)  # lengths are along the slope, so that a rise is a sine
+    most = lengths * np.sin(MAX_INCLINE_RAD)  # lengths are along the slope, so that a rise is a sine
     rises, notes = np.diff(level[ends])[:, 0], []
     if steep := np.count_nonzero(np.abs(rises) > most):
         smooth = _limit_slopes(level, ends, most)
         moved = np.abs(smooth - level)
         rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # removes rounding errors
         notes.append(
-            f"{steep} edges would be steeper than {STEEPEST_RAD:g} rad: heights of {np.count_nonzero(moved > 0.5)} "
+            f"{steep} edges would be steeper than {MAX_INCLINE_RAD:g} rad: heights of {np.count_nonzero(moved > 0.5)} "
             f"junctions are moved so that none is, by {moved.max():.0f} m at most."
         )
     return np.arcsin(rises / lengths), notes
@@ -148,13 +148,13 @@ def _limit_slopes(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatA
     rise = np.tile(most, 2)
 
     # The highest heights below the given ones, and the lowest above them, both meet the limit, and so does their mean.
-    def lower(height: FloatArray) -> FloatArray:
+    def lower_heights(height: FloatArray) -> FloatArray:
         lowest = height.copy()
         while (lowest[end] > lowest[start] + rise).any():  # ends, as all limits are above 0
             np.minimum.at(lowest, end, lowest[start] + rise)
         return lowest
 
-    return (lower(level) - lower(-level)) / 2
+    return (lower_heights(level) - lower_heights(-level)) / 2
 
 
 def _interpolate_elevated(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:

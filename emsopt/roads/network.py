@@ -32,7 +32,7 @@ from .snapping import Snapper
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 SPEED_RANGE: dict[str, Any] = {"unit": "m/s", "low": 0.0, "strictly": True, "high": MAX_SPEED_M_S}
-_FORMAT_KEY, _FORMAT = "emsopt roads", 1
+_FORMAT_KEY, _FORMAT_VERSION = "emsopt roads", 1
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -216,7 +216,7 @@ class RoadNetwork(LineGraph):
         if self.polylines is not None:
             content["polylines"] = [line.round(7 if self.geographic else 2) for line in self.polylines]
         options: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "default": np.ndarray.tolist}
-        text = json.dumps({_FORMAT_KEY: _FORMAT, **content}, **options)
+        text = json.dumps({_FORMAT_KEY: _FORMAT_VERSION, **content}, **options)
         atomic.write_file(path, gzip.compress(text.encode(), mtime=0))  # a time stamp would make equal networks differ
 
     @classmethod
@@ -226,7 +226,7 @@ class RoadNetwork(LineGraph):
         try:
             with formats.unpack(path) as file:
                 content = json.load(file)
-            if content.pop(_FORMAT_KEY) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
+            if content.pop(_FORMAT_KEY) != _FORMAT_VERSION or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
         except (*formats.READ_ERRORS, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             said = f"{path} is damaged, or was not written by `RoadNetwork.save` of this version"
@@ -327,7 +327,7 @@ class RoadNetwork(LineGraph):
             per_m = 0.06 / _validate.positive_number(off_road_kmh, "off_road_kmh", "km/h")  # 60 min by 1000 m at 1 km/h
         start = self._snapper.nearest_places(origins, "origins", off_road_km)
         end = self._snapper.nearest_places(destinations, "destinations", off_road_km)
-        return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
+        return self._way_finder.travel_minutes(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
 
     @cached_property
     def _snapper(self) -> Snapper:

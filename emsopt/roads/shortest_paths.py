@@ -49,11 +49,11 @@ class LineGraph:
         """Return the index of an edge given by index or id; raise if there is no such edge."""
         if not isinstance(value, str):
             return _validate.whole_number(value, name, low=0, high=self.n_edges - 1)
-        if value not in self._index:
+        if value not in self._index_by_id:
             raise InputError(f"`{name}`: there is no edge {value!r}; ids look like {self.ids[0]!r}.")
-        return self._index[value]
+        return self._index_by_id[value]
 
-    def closures(self, closed: Iterable[Any]) -> BoolArray:
+    def closure_mask(self, closed: Iterable[Any]) -> BoolArray:
         """Return a mask of which edges, and then which connections, are closed, shape (E + C,).
 
         ``closed`` is such a mask, or holds edges as in `edges` and turns as tuples of two edges (from, to).
@@ -77,7 +77,7 @@ class LineGraph:
         return found
 
     @cached_property
-    def _index(self) -> dict[str, int]:
+    def _index_by_id(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.ids)}
 
     @cached_property
@@ -101,11 +101,11 @@ class LineGraph:
         start, end : int or str
             Edges, by index or id.
         closed : array_like, optional
-            Edges that cannot be used, and turns that cannot be made, as in `closures`.
+            Edges that cannot be used, and turns that cannot be made, as in `closure_mask`.
         """
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge_index(start, "start"), self._edge_index(end, "end")
-        shut = self.closures(() if closed is None else closed)
+        shut = self.closure_mask(() if closed is None else closed)
         no_turn, shut = np.flatnonzero(shut[self.n_edges :]), shut[: self.n_edges]
         for name, edge in (("start", start), ("end", end)):
             if shut[edge]:

@@ -21,7 +21,7 @@ from scipy.spatial import cKDTree
 
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, _validate
-from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
+from ..errors._types import ArrayLike, FloatArray, IntArray
 
 PIECE_M = 100.0
 JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm
@@ -29,11 +29,11 @@ TIE_M = 1e-4  # roads whose distances differ by less are equally near
 OPPOSITE_M = 20.0  # largest distance between the two directions of a street: SUMO draws every lane
 ROADSIDE_M = 25.0
 MOTORWAYS = ("motorway", "motorway_link", "highway.motorway", "highway.motorway_link")
-BLOCK = 2000  # points at a time, to save memory
+POINTS_AT_ONCE = 2000  # points at a time, to save memory
 
 
 class Places(NamedTuple):
-    """Places of K points: point k has entries ``first[k]`` to ``first[k + 1] - 1`` of ``edges`` and ``fractions``."""
+    """Nearest places of K points: those of point k are ``first[k]`` to ``first[k + 1] - 1`` of edges and fractions."""
 
     first: IntArray
     edges: IntArray
@@ -82,8 +82,7 @@ class Snapper:
         parts = np.maximum(np.ceil(self._length[segments] / PIECE_M), 1).astype(np.int64)
         segment, parts_of = np.repeat(segments, parts), np.repeat(parts, parts)
         number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
-        centres = self._start[segment] + ((number + 0.5) / parts_of)[:, None] * self._step[segment]
-        return cKDTree(centres), segment
+        return cKDTree(self._start[segment] + ((number + 0.5) / parts_of)[:, None] * self._step[segment]), segment
 
     def nearest_places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
         """Return the nearest places of points, shape (K, 2); raise if one is over ``off_road_km`` from any road."""
@@ -93,8 +92,8 @@ class Snapper:
             points = _validate.unwrap(_validate.check_degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
         at_least = self._all_roads[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
         self._require_near(points, name, at_least, limit_m)
-        blocks = range(0, len(points), BLOCK)
-        found = [self._nearest_places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
+        blocks = range(0, len(points), POINTS_AT_ONCE)
+        found = [self._nearest_places(points[k : k + POINTS_AT_ONCE] * self._scale, limit_m) for k in blocks]
         point, edges, fractions, distances = map(np.concatenate, zip(*found, strict=True))
         point += np.repeat(blocks, [len(part[0]) for part in found])  # each block counts its points from 0
         self._require_near(points, name, distances, limit_m)
@@ -132,7 +131,10 @@ class Snapper:
         at_junction = is_nearest & (to_end <= 0.1) & (to_end * self._total[edge] <= JUNCTION_M)
         meeting = self._junctions[edge[at_junction], np.rint(fraction[at_junction]).astype(np.int64)]
         p, e, f = self._edges_at_junctions(point[at_junction], meeting)
-        opposite = self._is_opposite(point, edge, is_nearest, distance - nearest[point])
+        size, (start, end) = len(self._first_meeting), self._junctions[edge].T
+        forth, back = (point * size + start) * size + end, (point * size + end) * size + start
+        # the other direction of the nearest street, too
+        opposite = np.isin(back, forth[is_nearest]) & (distance - nearest[point] <= OPPOSITE_M)
         along = (is_nearest | opposite) & ~np.isin(point, p)
         point, edge = np.append(point[along], p), np.append(edge[along], e)
         order = np.argsort(point, kind="stable")
@@ -158,12 +160,6 @@ class Snapper:
         point, edge, fraction, distance = point[first], edge[first], fraction[order][first], distance[order][first]
         nearest = np.minimum.reduceat(distance, np.searchsorted(point, np.arange(len(points))))
         return point, edge, np.minimum(fraction, 1.0), distance, nearest
-
-    def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
-        """Return which edges, ``beyond`` m farther than a point's nearest, are the other direction of its street."""
-        n, (start, end) = len(self._first_meeting), self._junctions[edge].T
-        forth, back = (point * n + start) * n + end, (point * n + end) * n + start
-        return np.isin(back, forth[is_nearest]) & (beyond <= OPPOSITE_M)
 
     def _edges_at_junctions(self, points: IntArray, junctions: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Return all edges that meet at the junctions of points as arrays (point, edge, fraction), fraction 0 or 1."""

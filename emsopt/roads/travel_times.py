@@ -23,7 +23,7 @@ from ..errors._types import BoolArray, FloatArray, IntArray
 from .shortest_paths import LineGraph
 from .snapping import Places
 
-BLOCK = 50  # searches of a thread at a time, which share the work space
+SEARCHES_AT_ONCE = 50  # searches of a thread at a time, which share the work space
 _Places: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # the first fields of `Places`
 _Turns: TypeAlias = tuple[IntArray, IntArray, BoolArray]  # as `_group_turns` returns them
 _Work: TypeAlias = tuple[FloatArray, FloatArray, IntArray]  # minutes to the ends of edges, and a heap with its edges
@@ -40,8 +40,8 @@ class WayFinder:
         forth = self._new[net.connections].reshape(-1, 2)
         self._turns = _group_turns(forth, n), _group_turns(forth[:, ::-1], n)
 
-    def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
-        """Return the shortest driving times (min), (N, M), by those of the edges, (E,); infinite if there is no way."""
+    def travel_minutes(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
+        """Return the shortest driving times (min), (N, M), if edges take ``minutes``, (E,); infinite without a way."""
         sources, targets = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
         backwards = len(destinations.distances) < len(origins.distances)
         if backwards:  # edges are then driven from 1 to 0
@@ -49,11 +49,11 @@ class WayFinder:
         times = np.empty((len(sources.distances), len(targets.distances)))
         minutes = minutes[self._order]
 
-        def fill(k: int) -> None:
-            _fill_times(times[k : k + BLOCK], k, sources[:3], targets[:3], self._turns[backwards], minutes)
+        def fill_rows(k: int) -> None:
+            _fill_times(times[k : k + SEARCHES_AT_ONCE], k, sources[:3], targets[:3], self._turns[backwards], minutes)
 
         with ThreadPoolExecutor(cores()) as pool:  # compiled code releases the lock of the interpreter
-            list(pool.map(fill, range(0, len(times), BLOCK)))
+            list(pool.map(fill_rows, range(0, len(times), SEARCHES_AT_ONCE)))
         return times.T if backwards else times
 
 

@@ -62,10 +62,10 @@ class GaussianProcess:
     def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return posterior mean and variance, (m,) each, and their gradients, (m, N) each, at points, (m, N).
 
-        The prior mean is 0. The kernel needs a method ``with_slopes``, which `DeploymentKernel` lacks.
+        The prior mean is 0. The kernel needs a method ``matrix_and_slopes``, which `DeploymentKernel` lacks.
         """
         X = np.atleast_2d(X)
-        across, contract = self.kernel.with_slopes(X, self.X)
+        across, contract = self.kernel.matrix_and_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T
         mean = across @ self.coefficients
         variance = self.amplitude * np.maximum(self.kernel.diag(X) - np.einsum("ij,ij->i", across, weights), 0)
@@ -250,5 +250,5 @@ def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _profile_amplitude(residuals: FloatArray, coefficients: FloatArray) -> float:
-    """Return the maximum-likelihood s², the product of residuals and coefficients, (n,), divided by n, or 1e-12."""
+    """Return the maximum-likelihood s²: residuals times coefficients, (n,) each, divided by n; at least 1e-12."""
     return max(float(residuals @ coefficients) / len(residuals), 1e-12)

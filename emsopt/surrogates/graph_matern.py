@@ -46,11 +46,11 @@ __all__ = ["graph_matern", "incidence_laplacian"]
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
-SHIFT = 4.0  # 2ν/κ² for the paper's ν and κ; no eigenvalue of the shifted matrix is smaller
-SHORTEST_M = 1.0  # shorter edges count as 1 m: their weights would dominate all others
-COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
-HALO = 6  # turns around a district of edges, beyond which the rest of the network hardly matters to it
-ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size
+DIAGONAL_SHIFT = 4.0  # 2ν/κ² for the paper's ν and κ; no eigenvalue of the shifted matrix is smaller
+MIN_LENGTH_M = 1.0  # shorter edges count as 1 m: their weights would dominate all others
+COLUMNS_AT_ONCE = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
+HALO_TURNS = 6  # turns around a district of edges, beyond which the rest of the network hardly matters to it
+ROWS_AT_ONCE = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size
 
 
 def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
@@ -66,7 +66,7 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
     """
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     turns = validate_connections(connections, len(lengths))
-    lengths = np.maximum(lengths, SHORTEST_M)
+    lengths = np.maximum(lengths, MIN_LENGTH_M)
     # W is a ratio, so the kernel does not depend on the unit of lengths
     weights = lengths.mean() / lengths[turns[:, 0]]
     entries = np.concatenate([-weights, weights]), (turns.T.ravel(), np.tile(np.arange(len(turns)), 2))
@@ -86,12 +86,12 @@ def graph_matern(laplacian: SparseMatrix) -> FloatArray:
     (1.0, True)
     """
     n = laplacian.shape[0]
-    factor = _factorise(sparse.csc_array(laplacian, dtype=float) + SHIFT * sparse.eye_array(n))
+    factor = _factorise(sparse.csc_array(laplacian, dtype=float) + DIAGONAL_SHIFT * sparse.eye_array(n))
     K = np.empty((n, n))
-    for start in range(0, n, COLUMNS):  # ν = 2: two solves by A give columns of A⁻²
-        block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
-        K[start : start + COLUMNS] = factor.solve(factor.solve(block)).T  # K is symmetric: columns are stored as rows
-    for rows in _blocks(n):  # symmetrise K blockwise to remove rounding errors, without a second matrix
+    for start in range(0, n, COLUMNS_AT_ONCE):  # ν = 2: two solves by A give columns of A⁻²
+        block = np.asfortranarray(np.eye(n, min(COLUMNS_AT_ONCE, n - start), -start))
+        K[start : start + COLUMNS_AT_ONCE] = factor.solve(factor.solve(block)).T  # K is symmetric: columns are rows
+    for rows in _row_blocks(n):  # symmetrise K blockwise to remove rounding errors, without a second matrix
         block = (K[rows, rows.start :] + K[rows.start :, rows].T) / 2
         K[rows, rows.start :] = block
         K[rows.start :, rows] = block.T
@@ -108,7 +108,7 @@ class GraphMatern:
     def __init__(self, lengths: ArrayLike, connections: ArrayLike) -> None:
         laplacian = incidence_laplacian(lengths, connections)
         self.n_edges = laplacian.shape[0]
-        self.matrix: Any = sparse.csr_array(laplacian + SHIFT * sparse.eye_array(self.n_edges))
+        self.matrix: Any = sparse.csr_array(laplacian + DIAGONAL_SHIFT * sparse.eye_array(self.n_edges))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the factorisation, which cannot be pickled."""
@@ -122,11 +122,11 @@ class GraphMatern:
     def _unscaled_variance(self) -> FloatArray:
         """Diagonal, (E,), of A⁻², by selected inversion."""
         # minus the derivative of the diagonal of (A + s I)⁻¹ at s = 0, without cancellation by an imaginary step s
-        step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
+        step = 1e-20j * DIAGONAL_SHIFT  # the error of the slope is of the order of its square
         factor = _factorise(self.matrix + sparse.diags_array(np.full(self.n_edges, step)))
         L = sparse.csc_array(factor.L)
         L.sort_indices()
-        inverse: Any = _selected_inverse(L.indptr, L.indices, L.data, factor.U.diagonal())
+        inverse: Any = _inverse_diagonal(L.indptr, L.indices, L.data, factor.U.diagonal())
         return -(inverse[factor.perm_c] / step).real
 
     @cached_property
@@ -140,16 +140,16 @@ class GraphMatern:
         unique, place = np.unique(np.asarray(edges, dtype=np.intp), return_inverse=True)
         columns = np.arange(self.n_edges)[others]
         found = np.empty((len(unique), len(columns)))
-        for start in range(0, len(unique), COLUMNS):
-            part = unique[start : start + COLUMNS]
+        for start in range(0, len(unique), COLUMNS_AT_ONCE):
+            part = unique[start : start + COLUMNS_AT_ONCE]
             block = np.zeros((self.n_edges, len(part)), order="F")
             block[part, np.arange(len(part))] = 1 / self._unscaled_variance.mean()
             block = self._factor.solve(self._factor.solve(block))
             found[start : start + len(part)] = block[columns].T
         return found if np.array_equal(place, np.arange(len(unique))) else found[place]
 
-    def within(self, edges: IntArray, halo: int = HALO) -> FloatArray:
-        """Return nearly exact covariances, (k, k), of edges, (k,), without edges more than ``halo`` turns away."""
+    def local_covariance(self, edges: IntArray, halo: int = HALO_TURNS) -> FloatArray:
+        """Return nearly exact covariances, (k, k), of edges, (k,), ignoring all more than ``halo`` turns away."""
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
         for _ in range(halo):
@@ -170,9 +170,9 @@ class GraphMatern:
         return draws / np.sqrt(self._unscaled_variance.mean())
 
 
-def _blocks(n: int) -> Iterator[slice]:
-    """Yield slices of at most `ROWS` rows that together cover n rows."""
-    return (slice(start, start + ROWS) for start in range(0, n, ROWS))
+def _row_blocks(n: int) -> Iterator[slice]:
+    """Yield slices of at most `ROWS_AT_ONCE` rows that together cover n rows."""
+    return (slice(start, start + ROWS_AT_ONCE) for start in range(0, n, ROWS_AT_ONCE))
 
 
 def _factorise(matrix: Any) -> SuperLU:
@@ -183,7 +183,7 @@ def _factorise(matrix: Any) -> SuperLU:
 
 
 @njit(cache=True, nogil=True)
-def _selected_inverse(starts, rows, L, D):  # type: ignore[no-untyped-def]
+def _inverse_diagonal(starts, rows, L, D):  # type: ignore[no-untyped-def]
     """Return the diagonal of (L diag(D) Lᵀ)⁻¹, (E,), for a sparse L by columns, with sorted rows and unit diagonal."""
     n = len(D)
     Z, place = np.empty_like(L), np.full(n, -1, np.int64)  # position of each row in column j, or -1
@@ -237,13 +237,15 @@ class ContextKernel:
         graph: Any = self.make_graph()  # not `self.graph`, which would keep a second matrix of this size
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)
-        for rows in _blocks(n):
+        for rows in _row_blocks(n):
             product, alone = self._context_kernels(X[rows], X)
             on_graph = graph[np.ix_(edges[rows], edges)]
             K[rows] = self.outputscale * (self.share * on_graph * product + (1 - self.share) * alone)
         return K
 
-    def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
+    def cross_covariance(
+        self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
+    ) -> FloatArray:
         """Return the covariances, (k, m), between k arms at contexts, (k, d), and m others at theirs, (m, d)."""
         return self.combine_kernels(self._graph_kernel(arms, others), contexts, their_contexts)
 
@@ -258,14 +260,14 @@ class ContextKernel:
         K = matern(contexts / product, their_contexts / product)
         return K, K if np.array_equal(product, alone) else matern(contexts / alone, their_contexts / alone)
 
-    def slope(
+    def context_gradient(
         self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
     ) -> FloatArray:
         """Return the gradient, (k, d), by ``contexts`` of the sum of covariances, (k, m), times ``weights``."""
         total = np.zeros(contexts.shape)
         product: FloatArray | float = self.outputscale * self.share * self._graph_kernel(arms, others)
         for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):
-            z = _distance(contexts / scale, their_contexts / scale)
+            z = _scaled_distances(contexts / scale, their_contexts / scale)
             # derivative of the Matérn 5/2 kernel by half the squared distance
             pull = -5 / 3 * weights * weight * ((1 + z) * np.exp(-z))
             total += (pull.sum(axis=1)[:, None] * contexts - pull @ their_contexts) / np.square(scale)
@@ -280,10 +282,10 @@ class ContextKernel:
 
 def matern(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the Matérn 5/2 kernel with variance and lengthscale 1 between rows, (k, d) and (m, d): shape (k, m)."""
-    z = _distance(left, right)
+    z = _scaled_distances(left, right)
     return (1 + z + z**2 / 3) * np.exp(-z)
 
 
-def _distance(left: FloatArray, right: FloatArray) -> FloatArray:
+def _scaled_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return √5 times the distances between rows, (k, d) and (m, d): shape (k, m)."""
     return np.sqrt(5 * sum(np.square(a[:, None] - b) for a, b in zip(left.T, right.T, strict=True)))

@@ -105,16 +105,16 @@ def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng
         missed = y - X @ coef
         # in (26) σ² scales both the noise and, as α has prior variance σ² Σ*, the coefficients
         size = missed @ missed + coef @ (coef / prior)
-        noise = float(_inverse_gamma(shape + (n + D) / 2, scale + size / 2, rng))
+        noise = float(_draw_inverse_gamma(shape + (n + D) / 2, scale + size / 2, rng))
         squares = coef**2 / (2 * noise)
-        local = _inverse_gamma(1.0, 1 / local_aux + squares / overall, rng)
-        overall = float(_inverse_gamma((D + 1) / 2, 1 / overall_aux + (squares / local).sum(), rng))
-        local_aux = _inverse_gamma(1.0, 1 + 1 / local, rng)
-        overall_aux = float(_inverse_gamma(1.0, 1 + 1 / overall, rng))
+        local = _draw_inverse_gamma(1.0, 1 / local_aux + squares / overall, rng)
+        overall = float(_draw_inverse_gamma((D + 1) / 2, 1 / overall_aux + (squares / local).sum(), rng))
+        local_aux = _draw_inverse_gamma(1.0, 1 + 1 / local, rng)
+        overall_aux = float(_draw_inverse_gamma(1.0, 1 + 1 / overall, rng))
     return Horseshoe(coef, noise, local, local_aux, overall, overall_aux)
 
 
-def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Generator) -> FloatArray:
+def _draw_inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Generator) -> FloatArray:
     """Draw one value per scale, (D,) or a number, from inverse gamma distributions with a common shape parameter."""
     draws = rng.standard_exponential(np.shape(scale)) if shape == 1 else rng.standard_gamma(shape, np.shape(scale))
     return np.minimum(np.maximum(scale / np.maximum(draws, MIN_VARIANCE), MIN_VARIANCE), MAX_VARIANCE)

@@ -57,7 +57,7 @@ class KernelRegression:
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
         if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
             raise InputError(f"`x` must be finite, with one point of {d} numbers per row; got {_validate.quote(x)}.")
-        return _evaluate(points, self.X, self.y, 1 / self.bandwidth, KERNELS.index(self.kernel))
+        return _evaluate_regression(points, self.X, self.y, 1 / self.bandwidth, KERNELS.index(self.kernel))
 
     def __repr__(self) -> str:
         widths = np.array2string(np.unique(self.bandwidth), precision=3, threshold=4)
@@ -161,12 +161,12 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
     low, high = max(0.2 * np.median(np.sqrt(squared.min(axis=1))), 1e-3 * diameter), 2 * diameter
     for count in (20, 9):  # a coarse grid first, as the error may have several minima
         grid = np.geomspace(low, high, count)
-        best = int(np.argmin([loss(h, *_leave_one_out(squared, model.y, h)) for h in grid]))
+        best = int(np.argmin([loss(h, *_leave_one_out_predictions(squared, model.y, h)) for h in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
     return float(grid[best])
 
 
-def _leave_one_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+def _leave_one_out_predictions(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
     """Return regression and log density at each point from all others, each (t,), for squared distances, (t, t)."""
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)
@@ -177,7 +177,7 @@ def _leave_one_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatA
 
 # not all of fastmath, which assumes that no value is infinite
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _evaluate(
+def _evaluate_regression(
     points: FloatArray, X: FloatArray, y: FloatArray, inverse: FloatArray, kernel: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Compute the result of `predict_with_slopes`; ``inverse``, (d,), is 1 / h, ``kernel`` an index of ``KERNELS``."""

@@ -41,7 +41,7 @@ __all__ = ["DeploymentKernel", "SquaredExponential"]
 Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
 Contraction: TypeAlias = Callable[[FloatArray], FloatArray]
 
-BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate below, and an input hardly matters above
+LENGTHSCALE_BOUNDS = (0.05, 20.0)  # for inputs on [0, 1]: points hardly correlate below, an input hardly matters above
 
 
 class DeploymentKernel(Kernel):
@@ -100,7 +100,7 @@ class DeploymentKernel(Kernel):
                 parts.append(np.array([self._gamma_slope() * np.sum(S * swaps * configuration)]))
             SL = S * location
             # [x_i = x'_i] is the sum over v of [x_i = v] [x'_i = v]
-            agreement = sum(((SL @ level) * level).sum(axis=0) for level in _levels(rows, rows.max()))
+            agreement = sum(((SL @ level) * level).sum(axis=0) for level in _level_masks(rows, rows.max()))
             each = agreement * self._location_weights(rows) / rows.shape[1]
             parts.append(each if np.iterable(self.weights) else each.sum(keepdims=True))
             return np.concatenate(parts)
@@ -118,20 +118,20 @@ class DeploymentKernel(Kernel):
         # both terms are products over locations, of which a swap changes two factors; each contributes a root of tanh γ
         shares, log_decay = self._location_weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
 
-        def factors(where: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
+        def swap_factors(where: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
             before = rows[:, where] - point[0, where]
             after = before - step  # a location that gives a unit has step -1, so its difference grows
             agreement = (after == 0).astype(float) - (before == 0)
             return np.exp(shares[where] * agreement), np.exp(log_decay * (np.abs(after) - np.abs(before)))
 
-        leaves, enters = factors(gives, -1), factors(takes, 1)
+        leaves, enters = swap_factors(gives, -1), swap_factors(takes, 1)
 
-        def sums(w: FloatArray) -> FloatArray:
+        def weighted_sums(w: FloatArray) -> FloatArray:
             first, second = (w * location).T * leaves[0], (w * configuration).T * leaves[1]
             total: FloatArray = first.T @ enters[0] + second.T @ enters[1]
             return total
 
-        return sums
+        return weighted_sums
 
     def _location_weights(self, rows: FloatArray) -> FloatArray:
         """Return the weights ℓ of the N locations of ``rows``, (N,); a single weight is repeated."""
@@ -145,7 +145,8 @@ class DeploymentKernel(Kernel):
             swaps = (X.sum(axis=1)[:, None] + Y.sum(axis=1)) / 2 - X @ Y.T
             location = np.exp(shares.sum() - apart)
         else:
-            location = np.exp(sum((x * shares) @ y.T for x, y in zip(_levels(X, top), _levels(Y, top), strict=True)))
+            levels = zip(_level_masks(X, top), _level_masks(Y, top), strict=True)
+            location = np.exp(sum((x * shares) @ y.T for x, y in levels))
             swaps = sum(np.abs(X[:, None, i] - Y[:, i]) for i in range(X.shape[1])) / 2
         return location, np.exp(np.log(np.tanh(self.gamma)) * swaps), swaps
 
@@ -178,7 +179,7 @@ def _check_counts(X: ArrayLike) -> FloatArray:
     return rows
 
 
-def _levels(rows: FloatArray, top: float) -> list[FloatArray]:
+def _level_masks(rows: FloatArray, top: float) -> list[FloatArray]:
     """Return where rows, (n, N), equal v, as 0 or 1, (n, N), for each v = 0, ..., top."""
     return [np.equal(rows, v).astype(float) for v in range(int(top) + 1)]
 
@@ -187,7 +188,7 @@ class GradientMixin:
     """Mixin for stationary kernels: weighted sums of their gradients, without arrays of shape (n, n, d).
 
     For scaled distances r_k = (x_k - x'_k) / ℓ_k, the derivative of such a kernel with respect to x_k is -G r_k / ℓ_k,
-    and with respect to log ℓ_k it is G r_k². `with_factor` returns the factor G(x, x') beside the kernel.
+    and with respect to log ℓ_k it is G r_k². `matrix_and_factor` returns the factor G(x, x') beside the kernel.
     """
 
     if TYPE_CHECKING:  # given by scikit-learn's kernels
@@ -195,7 +196,7 @@ class GradientMixin:
         anisotropic: bool
         hyperparameter_length_scale: Any
 
-    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def matrix_and_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the kernel and the factor G, each (m, n), between points, (m, d), and X, (n, d)."""
         raise NotImplementedError
 
@@ -204,7 +205,7 @@ class GradientMixin:
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
         scaled = scaled - scaled.mean(axis=0)  # leaves distances as they are, and saves digits in the difference below
-        K, G = self.with_factor(points, points)
+        K, G = self.matrix_and_factor(points, points)
 
         def contract(S: FloatArray) -> FloatArray:
             if self.hyperparameter_length_scale.fixed:
@@ -216,10 +217,10 @@ class GradientMixin:
 
         return K, contract
 
-    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
+    def matrix_and_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of points, (m, d), with X, (n, d), and the function Σ_j W_ij ∂K_ij/∂x_i of W, (m, n)."""
         at = np.atleast_2d(points)
-        K, G = self.with_factor(at, X)
+        K, G = self.matrix_and_factor(at, X)
 
         def contract(W: FloatArray) -> FloatArray:
             WG = W * G
@@ -240,33 +241,33 @@ class SquaredExponential(GradientMixin, RBF):
     [[1.0, 0.135], [0.135, 1.0]]
     """
 
-    def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = BOUNDS) -> None:
+    def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = LENGTHSCALE_BOUNDS) -> None:
         super().__init__(length_scale, length_scale_bounds)
 
-    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def matrix_and_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the kernel twice, (m, n) each, as it equals the factor G."""
         K = self(points, X)
         return K, K
 
 
-class Additive(SquaredExponential):
+class AdditiveKernel(SquaredExponential):
     """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011)."""
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
         """Return the kernel between X, (n, d), and Y, (m, d), or else X again: shape (n, m), without a gradient."""
-        return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
+        return self._terms_and_distances(X, X if Y is None else Y)[0].sum(axis=2)
 
     def matrix_and_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of X, (n, d), with itself, and the function Σ_ab S_ab ∂K_ab/∂θ of a symmetric S."""
-        parts, apart = self._parts(X, X)
+        parts, apart = self._terms_and_distances(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
 
-    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
+    def matrix_and_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contraction]:
         """Return the kernel K of points, (m, d), with X, (n, d), and the function Σ_j W_ij ∂K_ij/∂x_i of W, (m, n)."""
-        parts, apart = self._parts(points, X)
+        parts, apart = self._terms_and_distances(points, X)
         return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale
 
-    def _parts(self, points: ArrayLike, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def _terms_and_distances(self, points: ArrayLike, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the terms of the kernel, one per input, and the scaled distances r, each (m, n, d)."""
         apart = (np.atleast_2d(points)[:, None] - np.atleast_2d(X)) / self.length_scale
         return np.exp(-0.5 * apart**2) / apart.shape[2], apart  # divided by d to keep the variance at 1
@@ -276,9 +277,9 @@ class Matern52(GradientMixin, Matern):
     """Scikit-learn's Matérn kernel with ν = 5/2, with the gradients of `GradientMixin`."""
 
     def __init__(self, length_scale: ArrayLike = 0.5) -> None:
-        super().__init__(length_scale, BOUNDS, nu=2.5)
+        super().__init__(length_scale, LENGTHSCALE_BOUNDS, nu=2.5)
 
-    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def matrix_and_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (1 + s + s²/3) e^-s and its factor G = 5/3 (1 + s) e^-s, for s = √5 times the scaled distance."""
         s = np.sqrt(5) * cdist(points / self.length_scale, X / self.length_scale)
         decay = np.exp(-s)

@@ -18,10 +18,10 @@ from emsopt.plots._style import (
     remove_ticks,
     figure,
     line_style,
-    marker,
-    note,
+    add_note,
+    legend_marker,
     panels,
-    shared_legend,
+    merge_legends,
     common_style,
 )
 
@@ -100,9 +100,9 @@ def cut_graph(A: ArrayLike, b: ArrayLike) -> tuple[Figure, AxesArray]:
         panel.set(title=title, xlabel=_cut_sum(A, b, linear, side, cut))
     dot = {"marker": "o", "markersize": 11, "linestyle": "none", "markeredgecolor": "#333"}
     handles = [
-        marker("x = 0, with s", markerfacecolor=SOURCE_SIDE, **dot),
-        marker("x = 1, with t", markerfacecolor=SINK_SIDE, **dot),
-        marker("cut", **CUT_LINE),
+        legend_marker("x = 0, with s", markerfacecolor=SOURCE_SIDE, **dot),
+        legend_marker("x = 1, with t", markerfacecolor=SINK_SIDE, **dot),
+        legend_marker("cut", **CUT_LINE),
     ]
     axes[0].legend(handles=handles, loc="lower left", borderaxespad=0, handlelength=1.6, fontsize=10)
     return fig, axes
@@ -126,12 +126,12 @@ def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[
         line |= CUT_LINE if cut else {"color": "#888", "linewidth": 1.4}
         ax.annotate("", tuple(end), tuple(start), arrowprops=line, zorder=1)
         text: Style = {"color": CUT, "weight": "bold"} if cut else {"color": "#333"}
-        note(ax, f"{capacity:.4g}", start + at * (end - start), bbox=box, zorder=2, **text)
+        add_note(ax, f"{capacity:.4g}", start + at * (end - start), bbox=box, zorder=2, **text)
     for k, (point, with_sink) in enumerate(zip([source, sink, *places], [0, 1, *x], strict=True)):
         colour = SINK_SIDE if with_sink else SOURCE_SIDE
         shape, name = ("s", "st"[k]) if k < 2 else ("o", str(k - 1))
         ax.plot(*point, shape, markersize=26, markerfacecolor=colour, markeredgecolor="#333", zorder=3)
-        note(ax, name, point, va="center_baseline", zorder=4)
+        add_note(ax, name, point, va="center_baseline", zorder=4)
     remove_ticks(ax)
     ax.set(xlim=(-3, 3), ylim=(heights.min() - 0.5, heights.max() + 0.5))
     return [capacity for _, _, capacity, cut, *_ in outer + inner if cut]
@@ -219,7 +219,7 @@ def trust_region(
         shape = "s" if k == optimum else "o"
         ax.plot(*places[k], shape, markersize=36, markerfacecolor=colour, zorder=3, **rim)
         text = "".join(map(str, count)) if len(count) <= 6 else ",".join(map(str, np.flatnonzero(count) + 1))
-        note(ax, text, places[k], fontsize=9, color="white" if k == centre else "black", zorder=5)
+        add_note(ax, text, places[k], fontsize=9, color="white" if k == centre else "black", zorder=5)
         if k in known:
             _label(ax, places[k], f"{known[k]:.2f} min")
     if proposal is not None:
@@ -260,13 +260,13 @@ def _region_legend() -> list[Line2D]:
         "proposed": NEXT | {"markersize": 13},
         "optimum": {"marker": "s"},
     }
-    return [marker(name, linestyle="none", **(base | style)) for name, style in styles.items()]
+    return [legend_marker(name, linestyle="none", **(base | style)) for name, style in styles.items()]
 
 
 def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None:
     """Write a text in bold below a deployment."""
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-    note(ax, text, point, (0, -24), color=colour, bbox=box, va="top", fontsize=10, weight="bold", zorder=6)
+    add_note(ax, text, point, (0, -24), color=colour, bbox=box, va="top", fontsize=10, weight="bold", zorder=6)
 
 
 @common_style()
@@ -355,7 +355,7 @@ def search_steps(
     axes[1].set_title("Acquisition function")
     for axis in axes[-2:]:
         axis.set_xlabel("x")
-    shared_legend(fig, axes, 5)
+    merge_legends(fig, axes, 5)
     return fig, axes
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from emsopt.optimizers import LEARNERS
-from emsopt.plots._style import Style, categories, draw_line, line_style, shared_legend, common_style, readable_name
+from emsopt.plots._style import Style, line_numbers, draw_line, line_style, merge_legends, common_style, readable_name
 from emsopt.plots._style import panels as grid
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def study_curves(
     >>> axes.size
     6
     """
-    parts, places = list(frame.groupby(panels, sort=False)), categories(map(str, frame[lines]))
+    parts, places = list(frame.groupby(panels, sort=False)), line_numbers(map(str, frame[lines]))
     fig, axes = grid(len(parts), WIDE if columns == 2 < len(parts) else SIZE, columns)
     for axis, (title, part) in zip(axes, parts, strict=True):
         for name, rows in part.groupby(lines, sort=False):
@@ -88,7 +88,7 @@ def study_curves(
         axis.margins(x=0.02)
     for axis in axes[::columns]:
         axis.set_ylabel(ylabel)
-    shared_legend(fig, axes, 2 * columns + 1)
+    merge_legends(fig, axes, 2 * columns + 1)
     return fig, axes
 
 
@@ -121,7 +121,7 @@ def line_panels(
     """
     fig, axes = grid(len(frames), SIZE, 3, sharey=True)
     names = [str(name) for frame in frames.values() for name in frame.columns.drop("true", errors="ignore")]
-    places = categories(names)
+    places = line_numbers(names)
     x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T
     for axis, (title, frame) in zip(axes, frames.items(), strict=True):
         for name in frame.columns.drop("true", errors="ignore"):
@@ -135,7 +135,7 @@ def line_panels(
             axis.plot(x, np.full(len(x), 0.02), "|", transform=axis.get_xaxis_transform(), **ticks)
         axis.set(title=title, xlabel=frame.index.name or "x")
     axes[0].set_ylabel(ylabel)
-    shared_legend(fig, axes, 4)
+    merge_legends(fig, axes, 4)
     return fig, axes
 
 
@@ -188,7 +188,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[F
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
-    shared_legend(fig, axes.ravel(), len(LEARNERS), title=readable_name(column).capitalize())
+    merge_legends(fig, axes.ravel(), len(LEARNERS), title=readable_name(column).capitalize())
     return fig, axes
 
 

@@ -77,7 +77,7 @@ def test_joint_samples_have_the_posterior_moments(prior, drawn_before, monkeypat
     """Samples drawn from the prior and carried through six windows, or drawn after the data, have the exact moments."""
     n, rng = 10_000 if drawn_before else 4000, np.random.default_rng(1)
     monkeypatch.setattr(exact, "WINDOW", 12)
-    monkeypatch.setattr(exact, "DRAWS", n if drawn_before else 1000)
+    monkeypatch.setattr(exact, "DRAWS_AT_ONCE", n if drawn_before else 1000)
     gp, every = bandits.ExactGP(prior), np.arange(prior.n_arms)
     if drawn_before:
         gp.sample(every, rng)  # draws them all before anything is observed
@@ -118,7 +118,7 @@ def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
     told(sparse, rounds_of(prior, 4, np.random.default_rng(5), length=5))
     Z = sparse._points.copy()
     before = np.array(sparse.predict(Z))
-    sparse._add_points(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
+    sparse._add_inducing_points(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
     sparse._solution = None
     np.testing.assert_allclose(sparse.predict(Z), before, rtol=1e-6, atol=1e-9)
     sparse._integrate_out(np.isin(sparse._points, Z[::2]))
@@ -141,7 +141,9 @@ def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     prior = bandits.navigation_prior(net, congestion=[1.0, 0.5])
     kernel = replace(prior.kernel, lengthscales=(np.array([1.0, 0.7, 1.5]), np.array(0.5)))
     prior, every = replace(prior, kernel=kernel, covariance=kernel.covariance()), np.arange(prior.n_arms)
-    assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
+    assert (
+        np.abs(kernel.cross_covariance(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
+    )
     sparse = bandits.SparseGP(prior, context_rate=0.05)
     sparse.inducing = 10
     told(sparse, rounds_of(prior, 6, np.random.default_rng(8)))
@@ -274,7 +276,7 @@ def test_large_networks_are_not_given_a_dense_covariance():
 def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, monkeypatch):
     """The posterior of Φ Φᵀ plus the blocks of K - Φ Φᵀ, by one dense solve."""
     lazy, dense = pair
-    for name, value in {"DISTRICT_ARMS": 30, "FEATURES": 12}.items():
+    for name, value in {"DISTRICT_ARMS": 30, "MAX_FEATURES": 12}.items():
         monkeypatch.setattr(f"emsopt.bandits.districts.{name}", value)
     gp = bandits.DistrictGP(lazy)
     phi = gp._features.copy()

@@ -152,7 +152,7 @@ def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, pri
             assert regret == pytest.approx(wanted, abs=1e-9)
     assert run.counts[roads].sum() > 0, "only the turn is closed"
     assert asked == list(range(1, 31)), "once a round, as roads may close at random"
-    both = net.closures([turn, 7])
+    both = net.closure_mask([turn, 7])
     assert np.flatnonzero(both[: net.n_edges]).tolist() == [7]
     assert net.connections[both[net.n_edges :]].tolist() == [list(turn)]
 

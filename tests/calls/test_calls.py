@@ -111,10 +111,10 @@ def test_malformed_files_give_clear_messages(source, words):
 
 
 def test_a_file_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(ec._points._formats, "MOST_BYTES", 20)
+    monkeypatch.setattr(ec._points._formats, "MAX_BYTES", 20)
     refused("the maximum that is read", ec.read_calls, csv("2025-01-01,-30,45"))
     monkeypatch.undo()
-    monkeypatch.setattr(ec._points._formats, "MOST_ROWS", 3)
+    monkeypatch.setattr(ec._points._formats, "MAX_ROWS", 3)
     assert len(ec.read_calls(csv(*["2025-01-01,-30,45"] * 3))) == 3
     for four in (csv(*["2025-01-01,-30,45"] * 4), random_log(4)):
         refused(r"more than 3 rows|4 rows", ec.read_calls, four)

@@ -26,7 +26,7 @@ def test_st_paul(tmp_path, emsopt):
 
 def test_a_city_of_ones_own(tmp_path, emsopt, monkeypatch):
     for evaluator in ("approximate", "exact"):
-        monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
+        monkeypatch.setitem(swaps.MAX_ENUMERATED, evaluator, 10)
     town = eo.datasets.grid_city(n_sites=9, units=3, load=0.5, rng=1)
     given = ["--city", town.save(tmp_path / "town"), "--out", tmp_path / "o"]
     text = emsopt(*given, "--units", "3", "--threshold", "6", "--metric", "late")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from emsopt.optimizers.deployments.binary_quadratic import anneal, minimize_quadratic, minimum_cut, value
+from emsopt.optimizers.deployments.binary_quadratic import anneal, minimize_quadratic, minimum_cut, quadratic_value
 
 
 def instance(rng, n, density=1.0):
@@ -17,7 +17,7 @@ def instance(rng, n, density=1.0):
 
 def brute(A, b, units, floors, capacities):
     ranges = [range(low, high + 1) for low, high in zip(floors, capacities, strict=True)]
-    return min(value(A, b, np.array(x)) for x in itertools.product(*ranges) if sum(x) == units)
+    return min(quadratic_value(A, b, np.array(x)) for x in itertools.product(*ranges) if sum(x) == units)
 
 
 def points(n):
@@ -31,10 +31,10 @@ def quadratic(A):
 
 def test_example_7_of_the_paper():
     A, b = -np.array([[0.0, 2, 3], [2, 0, 1], [3, 1, 0]]), np.array([9.0, 8, -7])
-    assert min(value(A, b, x) for x in points(3)) == -7
+    assert min(quadratic_value(A, b, x) for x in points(3)) == -7
     x, bound = minimum_cut(A, b)
     assert x.tolist() == minimum_cut(A, b - A.sum(axis=1))[0].tolist() == [0, 0, 1]  # with capacities as printed too
-    assert (value(A, b, x), bound) == pytest.approx((-7, -7), abs=1e-6)
+    assert (quadratic_value(A, b, x), bound) == pytest.approx((-7, -7), abs=1e-6)
 
 
 def test_cut_is_the_minimum_of_300_submodular_functions(claim):
@@ -48,9 +48,9 @@ def test_cut_is_the_minimum_of_300_submodular_functions(claim):
         values = quadratic(A) + points(n) @ b
         x, bound = minimum_cut(A, b)
         wrong += not values.min() - 1e-5 < bound <= values.min() + 1e-9
-        wrong += value(A, b, x) > values.min() + 1e-5
+        wrong += quadratic_value(A, b, x) > values.min() + 1e-5
         printed, _ = minimum_cut(A, b - A.sum(axis=1))
-        printed_wrong += value(A, b, printed) > values.min() + 1e-5
+        printed_wrong += quadratic_value(A, b, printed) > values.min() + 1e-5
     claim("server locations", "Algorithm 1, graph", printed_wrong, 300, wrong, 300)
     claim("server locations, version one", "Section 4.2, after (11)", printed_wrong, 300, wrong, 300)
 
@@ -66,7 +66,7 @@ def test_floors_and_capacities_against_brute_force(method):
         best = brute(A, b, units, floors, capacities)
         assert found.x.sum() == units
         assert ((floors <= found.x) & (found.x <= capacities)).all()
-        assert found.value == pytest.approx(value(A, b, found.x))
+        assert found.value == pytest.approx(quadratic_value(A, b, found.x))
         assert found.lower_bound <= best + 1e-7
         missed += found.value > best + 1e-9
     assert missed <= (2 if method == "relaxation" else 0)  # Algorithm 1 is a heuristic
@@ -130,7 +130,7 @@ def printed_steps(A, b, eta, steps):
         relaxed = plus * gamma
         linear = b + 2 * relaxed.sum(axis=1)
         x = every[(values + every @ linear).argmin()]
-        loss = value(A, b, x) - (x @ minus @ x + linear @ x - relaxed.sum())
+        loss = quadratic_value(A, b, x) - (x @ minus @ x + linear @ x - relaxed.sum())
         gamma = np.clip(gamma + 2 * eta * loss * plus * (x[:, None] + x - 1), 0, 1)  # minus η times the loss's gradient
         yield gamma
 
@@ -200,12 +200,12 @@ def test_rounding_a_semidefinite_relaxation():
     every = points(12)[points(12).sum(axis=1) == 5]
     for _ in range(12):
         A, b = instance(rng, 12)
-        values = np.array([value(A, b, x) for x in every])
+        values = np.array([quadratic_value(A, b, x) for x in every])
         x, X = semidefinite(A, b, 5)
         assert (A * X).sum() + b @ x <= values.min() + 1e-6
         draws = rng.multivariate_normal(x, X - np.outer(x, x), 40, check_valid="ignore")
         share.append(((draws > 0.5).sum(axis=1) == 5).mean())
-        rounded = np.array([value(A, b, np.argsort(np.argsort(-row)) < 5) for row in draws]) - values.min()
+        rounded = np.array([quadratic_value(A, b, np.argsort(np.argsort(-row)) < 5) for row in draws]) - values.min()
         found.append([rounded.min(), rounded.mean()] / (values.mean() - values.min()))
     best, above = np.transpose(found)
     assert 0.4 < np.mean(share) < 0.7

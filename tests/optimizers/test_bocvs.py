@@ -56,13 +56,13 @@ def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind
     model, controlled = told(problem, 25), list(problem.control_sets[i])
     assert type(model.process.kernel) is SquaredExponential
     assert len(model.process.kernel.length_scale) == 3
-    bound, x = model.bound(i, kind), np.random.default_rng(2).random((3, len(controlled)))
+    bound, x = model.expected_bound(i, kind), np.random.default_rng(2).random((3, len(controlled)))
     weight = {"upper": 2, "mean": 0, "lower": -2}[kind]
     values, approximate = (function(x)[0] for function in (bound, bound.approximate))
     for k, row in enumerate(x):
         points = problem.nodes(64).copy()
         points[:, controlled] = row
-        mean, variance = model.bound(i, "mean")(row[None])[0][0], model.process.predict(points, model.prior)[1]
+        mean, variance = model.expected_bound(i, "mean")(row[None])[0][0], model.process.predict(points, model.prior)[1]
         assert values[k] == pytest.approx(mean + weight * np.sqrt(variance).mean(), abs=1e-7)
         assert approximate[k] == pytest.approx(mean + weight * np.sqrt(variance.mean()), abs=1e-7)
     assert (np.sign(weight) * (approximate - values) >= -1e-9).all()
@@ -79,14 +79,14 @@ def test_searches_find_the_best_of_a_grid():
     grids = axis[:, None], np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     best_of_grid = lambda bound, i, x: bound(x[None])[0][0] >= bound(grids[i])[0].max() - 0.01
     for i, kind in ((0, "upper"), (0, "lower"), (1, "upper"), (1, "lower")):
-        bound, (value, x) = model.bound(i, kind), model.best(i, kind)
+        bound, (value, x) = model.expected_bound(i, kind), model.best_bound(i, kind)
         assert value == pytest.approx(bound(x[None])[0][0])
         assert best_of_grid(bound, i, x)
     learner, rng, cases = informed(UnknownCost(problem, rng=0, budget=2.0)), np.random.default_rng(0), set()
     for _ in range(20):
         i, x = learner.ask()
         if i < 2 and learner.plays:
-            assert best_of_grid(learner.model.bound(i, "upper"), i, x)
+            assert best_of_grid(learner.model.expected_bound(i, "upper"), i, x)
             cases.add((learner.phase, len(x)))
         learner.tell(i, x, problem.play(i, x, rng=rng))
     assert cases == {("explore", 2), ("exploit", 2)}
@@ -95,7 +95,7 @@ def test_searches_find_the_best_of_a_grid():
 def test_posterior_samples_have_the_posteriors_moments():
     model = told(random_problem(5), 8, model=partial(KnownModel, known=KNOWN))
     point = np.array([[0.3, 0.8, 0.1]])
-    draws = np.array([PosteriorSample(model).expected(3)(point)[0][0] for _ in range(400)])
+    draws = np.array([PosteriorSample(model).expectation(3)(point)[0][0] for _ in range(400)])
     mean, variance = (v[0] for v in model.process.predict(point, model.prior))
     assert draws.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / 400))
     assert draws.var() == pytest.approx(variance, rel=0.35)
@@ -157,7 +157,7 @@ def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
     i, x = learner.ask()
     assert (i, x[0], learner.feasible) == (0, pytest.approx(0.8, abs=0.05), [0, 2, 3])
     learner.counts[:], learner.paid[:] = 5, 5 * problem.costs  # every cost bound is 0: the largest bound decides
-    largest = {k: learner.model.best(k, "upper")[0] for k in (0, 2, 3)}
+    largest = {k: learner.model.best_bound(k, "upper")[0] for k in (0, 2, 3)}
     assert learner.ask()[0] == max(largest, key=largest.get) != 0, "though set 0 has the lowest mean cost"
     assert (learner.cost_bounds() == 0).all()
 
@@ -241,7 +241,7 @@ def test_why_a_run_ends():
 def test_regrets_are_those_of_the_definition():
     problem = eo.problems.hill_control()
     history = bocvs(problem, "ucb-psq", budget=3, rng=1, alpha=0.2).history
-    solved, costs = problem.solved(), problem.costs[history["set"]]
+    solved, costs = problem.with_set_values(), problem.costs[history["set"]]
     optimum = solved.expected(2, solved.set_points[2], NODES)
     expected = np.array([problem.expected(i, x, NODES) for i, x in zip(history["set"], history["x"], strict=True)])
     for name, wanted in (

@@ -47,7 +47,7 @@ def test_costs_are_drawn_as_in_the_authors_code(authors, claim):
         assert costs.std() == pytest.approx(0.01, rel=0.4)
     assert 0.001 <= history["cost"].min() < 1 < history["cost"].max()
     all_controlled = history[history["set"] == 2]
-    exact = problem.objective.exact(np.array(all_controlled["x"].tolist()))
+    exact = problem.objective.noise_free_value(np.array(all_controlled["x"].tolist()))
     np.testing.assert_allclose(all_controlled["value"], exact, rtol=1e-12)
 
 

@@ -224,7 +224,7 @@ def test_weighted_regret_is_at_most_quality_regret():
 def test_weighted_regret_does_not_see_what_equally_good_sets_cost():
     """Two sets of the same best value, at costs of 0.1 and 1: at its best the second has regret in cost alone."""
     f = Problem("first", lambda u: 1 - (u[:, 0] - 0.8) ** 2, [(0, 1)] * 2, "max", 1.0, [0.8, 0.5])
-    problem = ControlProblem(f, [[0], [0, 1]], [0.1, 1.0], Uniform()).solved()
+    problem = ControlProblem(f, [[0], [0, 1]], [0.1, 1.0], Uniform()).with_set_values()
     assert problem.target(0.0) == 0
     plays = pd.DataFrame({"set": [1] * 50, "x": [tuple(problem.set_points[1])] * 50})
     last = with_regret(plays, problem, alpha=0.0).iloc[-1]

@@ -7,7 +7,7 @@ from differences import slopes_of
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.boke_auto import condition_additive, fit_quadratic, upper_bound
+from emsopt.optimizers.boxes.boke_auto import condition_additive, density_upper_bound, fit_quadratic
 from emsopt.optimizers.boxes.gp_ucb import refit
 from emsopt.optimizers.recommendation import clip_at_median, normal_scores, standardize_values
 from emsopt.surrogates.gaussian_process import condition
@@ -89,7 +89,7 @@ def test_without_noise_climbs_follow_the_model_that_predicts_the_nearest_points_
         optimizer = BOKEAuto(waves, bounds=[(0, 1)] * 2, sense="max", noisy=noisy, initial=0, rng=0)
         for x in np.random.default_rng(6).random((25, 2)):
             optimizer.tell(x, waves(x))
-        optimizer._refit()
+        optimizer._refit_if_due()
         return 2 - waves(optimizer._maximize_at_peak(optimizer.process()))
 
     assert loss(noisy=False) < 1e-3 < loss(noisy=True)
@@ -131,7 +131,7 @@ def test_the_density_is_of_the_variances_that_each_point_alone_would_leave(proce
 
 def test_slopes_are_those_of_differences(process):
     x = np.random.default_rng(2).random((20, 2))
-    for function in (lambda x: upper_bound(process, 2.0, x), lambda x: boke_auto.negative_density(process, x)):
+    for function in (lambda x: density_upper_bound(process, 2.0, x), lambda x: boke_auto.negative_density(process, x)):
         numeric = slopes_of(lambda x, function=function: function(x)[0], x)
         np.testing.assert_allclose(function(x)[1], numeric, rtol=1e-4, atol=1e-5)
 
@@ -139,10 +139,10 @@ def test_slopes_are_those_of_differences(process):
 def test_the_bonus_is_nothing_at_a_point_and_bounded_far_away():
     X, y, kernel = np.array([[0.5, 0.5], [0.6, 0.4]]), np.array([1.0, -1.0]), SquaredExponential([0.1, 0.1])
     process, noisy = condition(kernel, X, y), condition(kernel, X[:1], y[:1], noise_ratio=0.1, amplitude=1.0)
-    bonus, of_noisy = (upper_bound(p, 2.0, p.X)[0] - p.predict(p.X)[0] for p in (process, noisy))
+    bonus, of_noisy = (density_upper_bound(p, 2.0, p.X)[0] - p.predict(p.X)[0] for p in (process, noisy))
     assert np.abs(bonus).max() < 3e-3 * np.sqrt(process.amplitude)
     assert of_noisy == pytest.approx(2 * np.sqrt(0.1 / 1.1))  # what a second look there could still say
-    value, slopes = upper_bound(process, 2.0, np.array([[9.0, -9.0]]))
+    value, slopes = density_upper_bound(process, 2.0, np.array([[9.0, -9.0]]))
     assert value[0] == pytest.approx(2 * np.sqrt(process.amplitude))
     assert not slopes.any()
 

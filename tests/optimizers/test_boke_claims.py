@@ -162,7 +162,7 @@ def test_the_forms_of_the_source(study):
     """The minima and, for DiceOptim's sphere, mean 0 and standard deviation 1, which its constants are there for."""
     for name, x in zip(FORMS, ([0.5, 0.25], [0] * 6, [1, 0.8, 0.6, 0.4, 0.2, 0]), strict=True):
         f = study.problem(name, False)
-        values = f.exact(np.random.default_rng(0).random((50_000, f.dimension)))
+        values = f.noise_free_value(np.random.default_rng(0).random((50_000, f.dimension)))
         assert f(x) == pytest.approx(f.best_value, abs=1e-6)
         assert values.min() > f.best_value
         assert name == FORMS[1] or (abs(values.mean()) < 0.02 and abs(values.std() - 1) < 0.02)

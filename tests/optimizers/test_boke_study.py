@@ -1,5 +1,7 @@
 """The study of BOKE and its rivals, and the trials its constants come from: what their rows mean."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -19,9 +21,9 @@ def test_noise_is_a_twentieth_of_the_spread(study, claim):
     """On all six functions: standard deviation and moments of what is observed beyond the exact values."""
     rng = np.random.default_rng(0)
     for name in study.FUNCTIONS:
-        f = study.problem(name, True)
+        f = dataclasses.replace(study.problem(name, True), rng=1)  # fixed: one value in a billion would fail
         points = rng.uniform(*f.bounds.T, (100_000, f.dimension))
-        exact = f.exact(points)
+        exact = f.noise_free_value(points)
         draws = (f(points) - exact) / exact.std()
         assert draws.mean() == pytest.approx(0, abs=5 * study.NOISE / len(draws) ** 0.5)
         assert draws.std() == pytest.approx(study.NOISE, rel=0.04)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import emsopt as eo
 from emsopt.optimizers.deployments import gp_pm
-from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
+from emsopt.optimizers.deployments.gp_pm import INITIAL_EDGE, GPpM, GPzero
 from emsopt.optimizers.recommendation import log_expected_improvement
 
 
@@ -21,7 +21,7 @@ def small_city(sites=9, atoms=14, seed=0):
 
 
 def prior_mean(optimizer, sites):
-    return optimizer._prior(optimizer.space.group_counts(optimizer.space.canonical(sites))[None])[0]
+    return optimizer._prior_mean(optimizer.space.group_counts(optimizer.space.canonical(sites))[None])[0]
 
 
 def told_at_random(city, seed, **options):
@@ -62,7 +62,7 @@ def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
     """d = 20; x 1.5 after 3 successes; x 2/3 after 10 failures in a row; below 2 a restart, from 20 again."""
     optimizer = told_at_random(st_paul, 5)
     tell = lambda *values: edges(optimizer, optimizer.ask, values)
-    assert (optimizer.edge, optimizer.restarts) == (EDGE, 0)
+    assert (optimizer.edge, optimizer.restarts) == (INITIAL_EDGE, 0)
     assert tell(6.9, 6.8, 6.7) == [20] * 3  # grown, but no farther than the whole space: 2 p = 18
     optimizer.edge = 4.0
     assert tell(6.6, 6.5, 6.4) == [4, 4, 6]
@@ -70,7 +70,7 @@ def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
     assert tell(*[7.0] * 10) == [6] * 9 + [4]
     shrunk = tell(*[7.0] * 20)
     assert shrunk[9] == pytest.approx(8 / 3)
-    assert (shrunk[-1], optimizer.restarts) == (EDGE, 1)  # 16/9 is below 2
+    assert (shrunk[-1], optimizer.restarts) == (INITIAL_EDGE, 1)  # 16/9 is below 2
     assert optimizer.values[optimizer.optima[0]] == 6.3
 
 
@@ -159,7 +159,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
         near = (x - unit[gives][:, None] + unit[takes])[allowed]
         assert {tuple(space.deployment(row)) for row in near} == set(map(tuple, space.neighbours(sites)))
         np.testing.assert_allclose(
-            optimizer._p_median_values_of_swaps(x, *swaps)[allowed], optimizer._prior(near), rtol=1e-12
+            optimizer._p_median_values_of_swaps(x, *swaps)[allowed], optimizer._prior_mean(near), rtol=1e-12
         )
         sums = process.kernel.swap_sums(x, *swaps, process.X)(weights)[allowed]
         np.testing.assert_allclose(sums, process.kernel(near, process.X) @ weights, rtol=1e-9, atol=1e-9)
@@ -169,7 +169,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
 
 
 def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, st_paul):
-    monkeypatch.setattr(gp_pm, "MOST_MODELLED", 15)
+    monkeypatch.setattr(gp_pm, "MAX_MODELLED", 15)
     objective = eo.Objective(st_paul, 9, "approximate")
     optimizer = played(GPpM(objective, rng=0), 26)
     chosen = optimizer._choose_observations()
@@ -187,7 +187,7 @@ def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
     assert tell(6.6, 7.0, 6.5, 6.4) == [30, 30, 30, 45]
     assert tell(*[7.0] * 70)[9::10] == pytest.approx([45 * (2 / 3) ** k for k in range(1, 8)])
     assert (optimizer.centre == centre).all()
-    assert tell(*[7.0] * 10)[-1] == EDGE  # 1.76 is below 2: after 80 failures, at most the theorem's
+    assert tell(*[7.0] * 10)[-1] == INITIAL_EDGE  # 1.76 is below 2: after 80 failures, at most the theorem's
     assert [10 * math.ceil(math.log(d) / math.log(1.5)) for d in (45, 45 / 2)] == [100, 80]
     assert (optimizer.restarts, optimizer.values[optimizer.optima[0]]) == (1, 6.4)
 
@@ -204,7 +204,7 @@ def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts):
     prior = np.array([prior_mean(optimizer, np.flatnonzero(x)) for x in counts])
     mean, variance = world.predict(counts, prior)
     bound = mean - 5 * np.sqrt(variance)
-    assert (constant, gp_pm.MOST_LISTED) == (0, 25_000)
+    assert (constant, gp_pm.MAX_LISTED) == (0, 25_000)
     assert bound[(counts == optimizer.centre).all(axis=1)][0] == pytest.approx(bound.min(), abs=1e-9)
 
 

@@ -97,7 +97,7 @@ def test_noise_is_decided_by_the_run():
     one, other = (eo.problems.forrester(noise_sd=0.5, rng=seed) for seed in (1, 2))
     runs = [eo.minimize(f, **settings("random")) for f in (one, other)]
     assert same(*runs)
-    clean = one.exact(np.array(runs[0].history["x"].tolist()))
+    clean = one.noise_free_value(np.array(runs[0].history["x"].tolist()))
     noise = runs[0].history["value"] - clean
     assert 0.2 < noise.std() < 1.0
 
@@ -214,7 +214,7 @@ def simplex(x):
 def test_a_walk_draws_uniformly(d):
     """On the simplex, each coordinate has mean 1 / (d + 1) and variance d / ((d + 1)² (d + 2)) (Dirichlet)."""
     box, rng = Box([(0, 2)] * d, constraints=simplex), np.random.default_rng(0)
-    drawn = np.array([box.walk([[1e-3] * d], rng=rng) for _ in range(200)])
+    drawn = np.array([box.sample_by_walk([[1e-3] * d], rng=rng) for _ in range(200)])
     assert drawn.min() >= 0
     assert drawn.sum(axis=1).max() <= 1
     np.testing.assert_allclose(drawn.mean(axis=0), 1 / (d + 1), rtol=0.2)
@@ -225,7 +225,7 @@ def test_a_walk_goes_through_whole_numbers_and_choices():
     inputs = {"n": Integer(1, 9), "s": Categorical(["a", "b", "c"]), "x": (0, 1)}
     box = Box(inputs, constraints=lambda n, s, x: x <= 0.1 * n and s != "b")
     rng, start = np.random.default_rng(0), box.canonical({"n": 9, "s": "a", "x": 0.5}).tolist()
-    drawn = np.array([box.walk([start], rng=rng) for _ in range(400)])
+    drawn = np.array([box.sample_by_walk([start], rng=rng) for _ in range(400)])
     assert set(drawn[:, 1]) == {0, 2}
     shares = np.unique(drawn[:, 0], return_counts=True)[1] / 400
     np.testing.assert_allclose(shares, np.arange(1, 10) / 45, atol=0.06)  # the range of x is proportional to n
@@ -234,7 +234,7 @@ def test_a_walk_goes_through_whole_numbers_and_choices():
 @pytest.mark.parametrize(("method", "known"), [("boke-auto", "x0"), ("random", "initial")])
 def test_one_feasible_point_is_enough(method, known, monkeypatch):
     """The nearest point of the simplex to the target is, by symmetry, at 0.1 each. One random point in 10! is in it."""
-    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
+    monkeypatch.setattr("emsopt.problems.box.MAX_TRIES", 300)
     f, start = lambda x: float(((x - 0.2) ** 2).sum()), [0.0] * 10
     given = {"x0": start} if known == "x0" else {"initial": [(start, f(np.array(start)))]}
     run = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
@@ -245,7 +245,7 @@ def test_one_feasible_point_is_enough(method, known, monkeypatch):
 
 
 def test_without_a_feasible_point_the_remedy_is_named(monkeypatch):
-    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
+    monkeypatch.setattr("emsopt.problems.box.MAX_TRIES", 300)
     optimizer = BOKEAuto(bounds=[(0, 1)] * 10, sense="min", constraints=simplex, rng=0)
     refused(r"no feasible point was found: .* pass a feasible point as `x0` \(with ask", optimizer.ask)
     optimizer.enqueue([0.1] * 10)

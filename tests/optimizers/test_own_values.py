@@ -151,17 +151,17 @@ def test_the_optimum_is_claimed_only_if_every_value_is_known():
 @pytest.mark.parametrize("batch", [1, 4])
 def test_a_run_ends_if_no_further_allowed_point_is_found(batch, monkeypatch):
     """Five of ten thousand points are allowed, here too many to list and too few for random points to meet."""
-    monkeypatch.setattr("emsopt.problems.box.TRIES", 30)
-    monkeypatch.setattr("emsopt.optimizers.ask_tell.MOST_DRAWS", 40)
+    monkeypatch.setattr("emsopt.problems.box.MAX_TRIES", 30)
+    monkeypatch.setattr("emsopt.optimizers.ask_tell.MAX_DRAWS", 40)
     for module in ("problems.box", "optimizers.ask_tell"):
-        monkeypatch.setattr(f"emsopt.{module}.MOST_LISTED", 1000)
+        monkeypatch.setattr(f"emsopt.{module}.MAX_LISTED", 1000)
     options = {"budget": 20, "rng": 0, "batch": batch}
     inputs, total = {f"x{k}": Integer(0, 9) for k in range(4)}, lambda **x: sum(x.values())
     few = {"bounds": inputs, "constraints": lambda **x: total(**x) <= 1, "x0": dict.fromkeys(inputs, 0)}
     run = eo.minimize(total, "random", **few, **options)
     assert (run.nfev, run.fun) == (5, 0.0)
     assert run.message == "no point was found that is allowed and has not been asked for yet"
-    monkeypatch.setattr("emsopt.optimizers.ask_tell.MOST_DRAWS", 5)
+    monkeypatch.setattr("emsopt.optimizers.ask_tell.MAX_DRAWS", 5)
     equality = {"bounds": BOX, "constraints": lambda x: bool(x.sum() == 0.5), "x0": [0.25, 0.25]}
     run = eo.minimize(bowl, "random", **equality, **options)
     assert (run.nfev, run.x.tolist()) == (1, [0.25, 0.25])

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 import emsopt as eo
 from emsopt.optimizers import recommendation
 from emsopt.optimizers.boxes._base import RandomPoints
-from emsopt.optimizers.recommendation import estimated_gains, posterior_means
+from emsopt.optimizers.recommendation import estimate_gains, posterior_means
 from emsopt.surrogates.gaussian_process import condition
 from emsopt.surrogates.kernels import SquaredExponential
 
@@ -62,7 +62,7 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
     for clearly in (recommendation.ERROR_RATIO, np.inf, 0.0):  # the default, always logarithms, always gains
         monkeypatch.setattr(recommendation, "ERROR_RATIO", clearly)
         data = map(heavy_tailed, range(4))
-        apart = [np.abs(estimated_gains(KERNELS, X, gains) - exact)[30:] for X, exact, gains in data]
+        apart = [np.abs(estimate_gains(KERNELS, X, gains) - exact)[30:] for X, exact, gains in data]
         errors.append(np.mean(apart))
     default, logarithms, plain = errors
     assert default == logarithms < 0.95 * plain
@@ -72,8 +72,8 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
 def test_gains_of_a_smooth_function_are_modelled_themselves():
     X, _, y = waves(60)
     cut = np.maximum(y, np.quantile(y, recommendation.WORST_SHARE))
-    np.testing.assert_array_equal(estimated_gains(KERNELS, X, y), posterior_means(KERNELS, X, cut))
-    np.testing.assert_array_equal(estimated_gains(KERNELS, X, np.r_[0.0, np.ones(59)]), 1)
+    np.testing.assert_array_equal(estimate_gains(KERNELS, X, y), posterior_means(KERNELS, X, cut))
+    np.testing.assert_array_equal(estimate_gains(KERNELS, X, np.r_[0.0, np.ones(59)]), 1)
     assert (posterior_means(KERNELS, X[:3], np.full(3, 7.0)) == 7).all()
 
 

@@ -116,7 +116,7 @@ def test_local_search_starts_at_the_p_median_and_stops_when_its_budget_is_used_u
 
 def test_both_searches_of_a_large_fleet_show_their_progress(monkeypatch):
     """Starts of both searches in one count, with the deployments evaluated and the best value beside it."""
-    monkeypatch.setattr("emsopt.optimizers.deployments.swaps.AFFORDABLE", {"exact": 0, "approximate": 0})
+    monkeypatch.setattr("emsopt.optimizers.deployments.swaps.MAX_ENUMERATED", {"exact": 0, "approximate": 0})
     objective, steps = eo.Objective(eo.datasets.grid_city(n_sites=8, units=3, rng=1), 3, "exact"), []
     run = eo.optimizers.best_deployment(objective, rng=0, progress=lambda *step: steps.append(step))
     assert sorted(set(steps)) == [(done, 11) for done in range(12)]

@@ -16,7 +16,7 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     rows = optimizer.space.sample(30, rng=1)
     features, x = optimizer.features(rows), optimizer.space.group_counts(rows)
     coef = np.random.default_rng(2).standard_normal(features.shape[1])
-    A, b = optimizer._quadratic(coef)
+    A, b = optimizer._quadratic_terms(coef)
     assert features.shape[1] == (
         13 + 13 * 12 // 2 + 13 if options else 14 + 14 * 13 // 2 + 3
     )  # 13 and 14 places not fixed

@@ -257,7 +257,7 @@ def test_options_of_an_own_city_make_the_city_that_the_package_makes(form, share
     for name in ("travel_times", "arrival_rates", "turnout_times", "service_times"):
         assert getattr(made, name) == pytest.approx(getattr(city, name))
     assert (shared.bench.today, form["units"].value) == ((1, 0), 2)
-    row = shared.bench.scenarios()[0]
+    row = shared.bench.scenario_rows()[0]
     assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
     assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
 
@@ -312,7 +312,7 @@ def test_the_map_shows_the_roads_that_were_read(shared, refs):
     ways = "".join(way.format(99 + k, course) for k, course in enumerate(courses))
     files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
     files["town.osm"] = f"<osm version='0.6'>{nodes}{ways}</osm>"
-    shared._show(_uploads.city_from_uploads(upload(files), drop_repeats=True))
+    shared._show_city(_uploads.city_from_uploads(upload(files), drop_repeats=True))
     assert len(shared.refs["map"].page.scene["streets"]["courses"]) >= 12
 
 

@@ -247,8 +247,8 @@ def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch)
     monkeypatch.setattr(steps, "plan_day", lambda *_, **__: pytest.fail("a plan was made"))
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     refused(r"does not allow to use the model for a plan of the day.*Stations are miss", trust.prepare_plan())
-    assert trust.caution(45).startswith("This is no advice")
-    assert trust.caution(45).endswith("Stations are missing.")
+    assert trust.caution_text(45).startswith("This is no advice")
+    assert trust.caution_text(45).endswith("Stations are missing.")
 
 
 def test_damaged_settings_are_refused():
@@ -263,7 +263,7 @@ def test_texts_of_a_foreign_project_stay_text():
     nasty = "<img src=x onerror=alert(1)>"
     result = eo.planning.project.Result(nasty, nasty, (nasty,), pd.DataFrame({nasty: [nasty]}, index=[nasty]))
     city = TOWN.replace(name=nasty, notes=nasty, site_names=[f"{nasty} {k}" for k in range(4)] + ["$a_{$"])
-    row = panels.dashboard(eo.planning.Project(city)).bench.scenarios()[0] | {"scenario": nasty, "number": 1}
+    row = panels.dashboard(eo.planning.Project(city)).bench.scenario_rows()[0] | {"scenario": nasty, "number": 1}
     panel = panels.dashboard(eo.planning.Project(city, {"label": nasty}, [row], [result], {nasty: nasty}))
     texts = [*answers(panel.refs).values(), panel.refs["message"].value]
     assert sum("&lt;img" in text for text in texts) > 3

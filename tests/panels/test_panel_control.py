@@ -75,7 +75,7 @@ def test_what_cannot_be_played_is_said_and_the_tolerance_can_be_halved(panel, mo
     refs["play"].click()
     run = bocvs(eo.problems.hill_control(), budget=4, rng=0)
     assert refs["run"]().history["set"].tolist() == run.history["set"].tolist()
-    monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
+    monkeypatch.setattr("emsopt.panels.control.MAX_PLAYS", 12)
     for field in refs["costs"]:
         field.value = 0.01
     refs["method"].value = "ucb-cvs"

@@ -55,7 +55,7 @@ PANELS = {
 def quick(monkeypatch):
     """Leave out what takes long and no control changes: drawing, and plays by the hundred."""
     monkeypatch.setattr("emsopt.panels._widgets.image", lambda *_, **__: "<img alt=''>")
-    monkeypatch.setattr("emsopt.panels.control.MOST_PLAYS", 12)
+    monkeypatch.setattr("emsopt.panels.control.MAX_PLAYS", 12)
 
 
 def parts(panel):

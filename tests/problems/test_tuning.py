@@ -19,7 +19,7 @@ SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 )
 def test_the_data_are_those_published(name, shape, mean):
     """Rows and columns as their sources state; means as computed from the raw files; a sample of the rows."""
-    table, (X, y) = pd.read_csv(package_file("tuning", f"{name}.csv.gz")), tuning._rows(name)
+    table, (X, y) = pd.read_csv(package_file("tuning", f"{name}.csv.gz")), tuning._load_sample(name)
     assert table.shape == shape
     target = table.pop(tuning.TARGET_COLUMNS[name])
     assert target.mean() == pytest.approx(mean, abs=1e-6)
@@ -29,7 +29,7 @@ def test_the_data_are_those_published(name, shape, mean):
 
 def test_a_forest_scores_as_by_hand(claim):
     """Five folds written out: 1 - residual over total sum of squares."""
-    X, y = tuning._rows("wine")
+    X, y = tuning._load_sample("wine")
     scores = []
     for fold in np.random.RandomState(0).permutation(tuning.SAMPLE_SIZE).reshape(5, 400):
         test, train = np.sort(fold), np.setdiff1d(np.arange(tuning.SAMPLE_SIZE), fold)
@@ -69,7 +69,7 @@ def test_boosted_trees_do_well_on_houses():
     good, bad = [60, 4, 0.15, 0.8, 0.8, 0.0, 1.0], [10, 2, 0.01, 0.5, 0.5, 2.0, 10.0]
     assert 0.65 < f(good) < 0.85
     assert f(bad) < 0.2
-    misses = tuning._score.cache_info().misses
+    misses = tuning._cross_validated_r2.cache_info().misses
     assert 0.65 < f(good) < 0.85
-    assert tuning._score.cache_info().misses == misses  # not computed again
+    assert tuning._cross_validated_r2.cache_info().misses == misses  # not computed again
     assert f([10, 2, 0.1, 0.5, 0.5, 2e-40, 5e-324]) == f([10, 2, 0.1, 0.5, 0.5, 0.0, 0.0])

@@ -24,7 +24,7 @@ def test_hand_values_on_the_flat_and_on_a_slope():
 
 
 def test_parameters_are_table_2():
-    assert (car.MASS, car.ROLLING, car.FRONT_AREA, car.DRAG) == (1830, 0.01, 2.6, 0.35)
+    assert (car.MASS_KG, car.ROLLING_COEFFICIENT, car.FRONT_AREA_M2, car.DRAG_COEFFICIENT) == (1830, 0.01, 2.6, 0.35)
     assert (car.DRIVE_EFFICIENCY, car.RECUPERATION_EFFICIENCY) == (0.98, 0.96)
     assert (car.GRAVITY, car.AIR_DENSITY) == (9.82, 1.2)
 

@@ -146,7 +146,7 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
     assert incline["20#0"] == pytest.approx(0.0, abs=1e-12)
     open_air = {way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()}
     steep = all_roads(osm(ways=open_air), heights=ground)
-    assert steep.inclines.max() == pytest.approx(energy.STEEPEST_RAD)
+    assert steep.inclines.max() == pytest.approx(energy.MAX_INCLINE_RAD)
     assert "4 edges would be steeper than 0.35 rad: heights of 9 junctions are moved" in steep.notes
 
 

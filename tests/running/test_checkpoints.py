@@ -12,7 +12,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt import study
-from emsopt._running.checkpoint import summary
+from emsopt._running.checkpoint import array_summary
 from emsopt.errors import InputError, ResumeWarning, WriteError
 
 
@@ -181,10 +181,10 @@ def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_pat
 def test_a_summary_tells_numbers_apart_but_not_their_last_digits():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(30, 30)), rng.random(30)
-    wanted, rounded = summary(a, b), summary(a * (1 + 1e-13 * rng.normal(size=a.shape)), b)
+    wanted, rounded = array_summary(a, b), array_summary(a * (1 + 1e-13 * rng.normal(size=a.shape)), b)
     assert rounded["weighted"] == pytest.approx(wanted["weighted"], rel=1e-9)
     one = a.copy()
     one[7, 9] += 1e-3
-    for other in (summary(one, b), summary(a[::-1], b), summary(a, b * 1.001)):
+    for other in (array_summary(one, b), array_summary(a[::-1], b), array_summary(a, b * 1.001)):
         assert other["weighted"] != pytest.approx(wanted["weighted"], rel=1e-8)
-    assert summary(np.zeros(3)) != summary(np.zeros(4))
+    assert array_summary(np.zeros(3)) != array_summary(np.zeros(4))

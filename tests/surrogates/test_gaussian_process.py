@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
 from emsopt.surrogates.gaussian_process import _negative_log_likelihood, condition, fit
-from emsopt.surrogates.kernels import Additive, DeploymentKernel, Matern52, SquaredExponential
+from emsopt.surrogates.kernels import AdditiveKernel, DeploymentKernel, Matern52, SquaredExponential
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_appended_point_equals_conditioning_anew(data):
     np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
-BOXES = [SquaredExponential(0.7), Matern52(np.linspace(0.3, 1.2, 10)), Additive(np.linspace(0.3, 1.2, 10))]
+BOXES = [SquaredExponential(0.7), Matern52(np.linspace(0.3, 1.2, 10)), AdditiveKernel(np.linspace(0.3, 1.2, 10))]
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, *BOXES])

@@ -29,7 +29,7 @@ def left_out(X, y, h):
     """Mean and log density at each point without itself."""
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     np.fill_diagonal(squared, np.inf)
-    return kernel_regression._leave_one_out(squared, y, h)
+    return kernel_regression._leave_one_out_predictions(squared, y, h)
 
 
 def naive(kernel, x, X, y, h):

@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF
 
 from emsopt.surrogates.gaussian_process import condition
-from emsopt.surrogates.kernels import Additive, DeploymentKernel, Matern52, SquaredExponential
+from emsopt.surrogates.kernels import AdditiveKernel, DeploymentKernel, Matern52, SquaredExponential
 
 
 def deployments(n, rng=0):
@@ -80,10 +80,12 @@ def data():
 def test_an_additive_kernel_is_the_mean_of_kernels_of_one_input(data):
     X, _, points = data
     parts = [RBF(scale)(X[:, [k]], points[:, [k]]) for k, scale in enumerate((0.3, 0.6, 1.2))]
-    np.testing.assert_allclose(Additive([0.3, 0.6, 1.2])(X, points), np.mean(parts, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(AdditiveKernel([0.3, 0.6, 1.2])(X, points), np.mean(parts, axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [SquaredExponential(0.7), Matern52([0.3, 0.6, 1.2]), Additive([0.3, 0.6, 1.2])])
+@pytest.mark.parametrize(
+    "kernel", [SquaredExponential(0.7), Matern52([0.3, 0.6, 1.2]), AdditiveKernel([0.3, 0.6, 1.2])]
+)
 def test_slopes_match_finite_differences_and_values_match_predict(data, kernel):
     X, y, points = data
     process = condition(kernel, X, y, noise_ratio=1e-3)

@@ -11,8 +11,8 @@ from ...errors._types import ArrayLike, FloatArray, Rng
 from ...problems import Problem
 from ...problems.box import POINT_TOLERANCE, Bounds, Box
 from ..ask_tell import AskTell, lock_calls
-from ..recommendation import estimated_gains
-from ._search import STARTS, SmoothFunction, maximize_admitted, maximize_on_cube, rank_on_cube
+from ..recommendation import estimate_gains
+from ._search import MAX_STARTS, SmoothFunction, maximize_admitted, maximize_on_cube, rank_on_cube
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class BoxObjective:
         return replace(self, function=replace(self.function, rng=np.random.default_rng(seed)))
 
 
-Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
+BoxFunction: TypeAlias = Problem | BoxObjective | Callable[..., float] | None  # None: values are computed elsewhere
 
 
 def to_box_objective(
-    f: Function | None = None,
+    f: BoxFunction = None,
     *,
     bounds: Bounds | None = None,
     noisy: bool | None = None,
@@ -70,7 +70,7 @@ def to_box_objective(
     return BoxObjective(f, Box(bounds, constraints), sense, bool(noisy))
 
 
-def _resolve_sense(f: Function | None, sense: str | None) -> str:
+def _resolve_sense(f: BoxFunction, sense: str | None) -> str:
     """Return ``sense`` or, if it is None, that of the function; raise if both are missing or they differ."""
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
@@ -82,10 +82,8 @@ def _resolve_sense(f: Function | None, sense: str | None) -> str:
 
 
 def _missing_function(*x: Any, **inputs: Any) -> float:
-    """Raise: it stands for the function of an optimizer that was created without one."""
-    raise InputError(
-        "This optimizer has no function: evaluate the points it asks for yourself, and `tell` their values."
-    )
+    """Raise an error; takes the place of the function in an optimizer that was created without one."""
+    raise InputError("This optimizer has no function: evaluate the points it asks for yourself, and `tell` values.")
 
 
 class BoxOptimizer(AskTell[FloatArray]):
@@ -109,7 +107,7 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     noun, column = "point", "x"
 
-    def __init__(self, f: Function | None = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
+    def __init__(self, f: BoxFunction = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
         super().__init__(to_box_objective(f, **box), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
@@ -139,11 +137,12 @@ class BoxOptimizer(AskTell[FloatArray]):
     @lock_calls
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a point, see `AskTell.tell`; without noise, raise if the point already has another."""
-        point, now = self.space.canonical(x), _validate.single_number(value)
-        before = self.taken.get(tuple(point.tolist()))
-        if before is not None and now is not None and not self.objective.noisy and not _values_agree(before, now):
+        point = self.space.canonical(x)
+        pair = (self.taken.get(tuple(point.tolist())), _validate.single_number(value))
+        known = [one for one in pair if one is not None and np.isfinite(one)]  # failures are no values
+        if len(known) == 2 and not self.objective.noisy and not np.isclose(known[0], known[1], rtol=1e-6, atol=1e-12):
             raise InputError(
-                f"two values at one point: {before:.6g} and {now:.6g} at {self.space.to_text(point)}. If the "
+                f"two values at one point: {known[0]:.6g} and {known[1]:.6g} at {self.space.to_text(point)}. If the "
                 "values are noisy, pass noisy=True."
             )
         super().tell(x, value)
@@ -166,7 +165,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         x = None if self._rarely_allowed else self.space.try_sample(self.rng)
         if x is None and known:
             self._rarely_allowed = True
-            return self.space.walk(known, rng=self.rng)
+            return self.space.sample_by_walk(known, rng=self.rng)
         return self.space.sample(rng=self.rng) if x is None else x
 
     def _propose(self) -> FloatArray:
@@ -190,7 +189,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         sign = 1 if self.pick_best is max else -1
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
         power = max(int(np.frexp(np.abs(self.gains).max())[1]) - 900, 0)  # sums of the largest floats would overflow
-        estimates = estimated_gains(kernels, self.points, np.ldexp(self.gains, -power))
+        estimates = estimate_gains(kernels, self.points, np.ldexp(self.gains, -power))
         most = np.ldexp(np.finfo(float).max, -power)  # the largest float, scaled alike
         return sign * np.ldexp(np.clip(estimates, -most, most), power)
 
@@ -198,12 +197,12 @@ class BoxOptimizer(AskTell[FloatArray]):
         """Return the admitted point of the unit cube, (coordinates,), where a function is largest."""
         x = maximize_on_cube(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
         # a simple box without failures bars no point
-        return x if self.space.simple and not len(self.failed_points) else self._maximize_admitted(function, x)
+        return x if self.space.is_simple and not len(self.failed_points) else self._maximize_admitted(function, x)
 
     def _rank(self, function: SmoothFunction, **options: Any) -> Iterator[FloatArray]:
         """Yield points of the unit cube: the maximiser of a function, then the pool of `rank_on_cube`, best first."""
         x, *pool = rank_on_cube(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
-        yield x if self.space.simple else self._maximize_admitted(function, x)
+        yield x if self.space.is_simple else self._maximize_admitted(function, x)
         yield from pool
 
     def _maximize_admitted(self, function: SmoothFunction, x: FloatArray) -> FloatArray:
@@ -223,17 +222,12 @@ class BoxOptimizer(AskTell[FloatArray]):
         return admits
 
     def _best_points(self) -> FloatArray:
-        """Return the best observed points on the unit cube, at most ``STARTS``, best first: (n, coordinates)."""
-        return self.points[np.argsort(-self.gains, kind="stable")[:STARTS]]
+        """Return the best observed points on the unit cube, at most ``MAX_STARTS``, best first: (n, coordinates)."""
+        return self.points[np.argsort(-self.gains, kind="stable")[:MAX_STARTS]]
 
     def _yield_points(self) -> Iterator[FloatArray]:
         """Yield points of the unit cube, (coordinates,), best first; `ask` takes the first one that is new."""
         raise NotImplementedError
-
-
-def _values_agree(one: float, other: float) -> bool:
-    """Return whether two values are equal up to rounding errors, or one of them is not finite."""
-    return not np.isfinite(one) or not np.isfinite(other) or bool(np.isclose(one, other, rtol=1e-6, atol=1e-12))
 
 
 class RandomPoints(BoxOptimizer):

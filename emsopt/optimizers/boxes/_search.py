@@ -15,18 +15,15 @@ from ...problems.box import Box
 
 # from points, (K, d), to their values, (K,), and slopes, (K, d)
 SmoothFunction: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Predicate: TypeAlias = Callable[[FloatArray], bool]
+Points: TypeAlias = FloatArray | Sequence[FloatArray]
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the range of the values at the starting points
-POOL, STARTS = 100, 10  # many points are screened, as a climb takes dozens of evaluations
+POOL_SIZE, MAX_STARTS = 100, 10  # many points are screened, as a climb takes dozens of evaluations
 
 
 def maximize_on_box(
-    function: SmoothFunction,
-    starts: ArrayLike | Sequence[FloatArray],
-    bounds: ArrayLike,
-    *,
-    steps: int = 40,
-    polish: int = 20,
+    function: SmoothFunction, starts: Points, bounds: ArrayLike, *, steps: int = 40, polish: int = 20
 ) -> tuple[FloatArray, float]:
     """Return the point, (d,), of the largest value that L-BFGS-B reaches from starting points, (K, d), and this value.
 
@@ -48,7 +45,7 @@ def maximize_on_box(
     scale = np.ptp(values) or abs(values[0]) or 1.0  # L-BFGS-B's tolerances suppose values near 1
     best, value = points[np.argmax(values)], values.max()
 
-    def descent(stacked: FloatArray) -> tuple[float, FloatArray]:
+    def negated_sum(stacked: FloatArray) -> tuple[float, FloatArray]:
         values, slopes = on_unit_cube(stacked.reshape(-1, len(low)))
         return -values.sum() / scale, -slopes.ravel() / scale
 
@@ -56,7 +53,7 @@ def maximize_on_box(
         if count:
             box = Bounds(0, np.tile(top, len(points)))
             limits: Any = {"maxiter": count, "ftol": TOLERANCE, "gtol": 1e-7}
-            end = minimize(descent, points.ravel(), jac=True, method="L-BFGS-B", bounds=box, options=limits)
+            end = minimize(negated_sum, points.ravel(), jac=True, method="L-BFGS-B", bounds=box, options=limits)
             points = end.x.reshape(-1, len(low))
             values = on_unit_cube(points)[0]
             if values.max() > value:  # the sum may rise while the best point falls
@@ -75,23 +72,23 @@ def rank_on_cube(
     d: int,
     rng: np.random.Generator,
     *,
-    near: FloatArray | Sequence[FloatArray] = (),
-    pool: int = POOL,
+    near: Points = (),
+    pool: int = POOL_SIZE,
     spreads: Sequence[float] = (0.1,),
     corners: bool = False,
 ) -> Iterator[FloatArray]:
     """Yield the point of the unit cube, (d,), where a function is largest, then ``pool`` random points, best first.
 
-    L-BFGS-B starts from the best ``STARTS`` of the random points, half of which are drawn around the points ``near``,
-    with standard deviations ``spreads``; with ``corners``, also from the best ``STARTS`` corners of the cube.
+    L-BFGS-B starts from the best ``MAX_STARTS`` of the random points, of which half are drawn around the points
+    ``near``, with standard deviations ``spreads``; with ``corners``, also from the best ``MAX_STARTS`` corners.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
     tried = np.vstack([draw_starts(cube, pool // len(spreads), rng, near=near, spread=spread) for spread in spreads])
     ranked = tried[np.argsort(-function(tried)[0], kind="stable")]
-    starts = ranked[:STARTS]
+    starts = ranked[:MAX_STARTS]
     if corners:
         vertices = corners_of_cube(d, 1024, rng)
-        starts = np.vstack([starts, vertices[np.argsort(-function(vertices)[0], kind="stable")[:STARTS]]])
+        starts = np.vstack([starts, vertices[np.argsort(-function(vertices)[0], kind="stable")[:MAX_STARTS]]])
     yield maximize_on_box(function, starts, cube)[0]
     yield from ranked
 
@@ -99,7 +96,7 @@ def rank_on_cube(
 def maximize_admitted(
     function: SmoothFunction,
     space: Box,
-    admits: Callable[[FloatArray], bool],
+    admits: Predicate,
     x: FloatArray,
     rng: np.random.Generator,
     *,
@@ -122,11 +119,11 @@ def maximize_admitted(
                 return tried[k], float(values[k])
         return best, value
 
-    best, value = best_of(np.vstack([x, *near, rng.random((POOL, len(x)))]), x, -np.inf)
+    best, value = best_of(np.vstack([x, *near, rng.random((POOL_SIZE, len(x)))]), x, -np.inf)
     for spread in (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001):  # standard deviations of moves
         # every second move, on average, draws one input anew, as small steps seldom change choices
-        fresh = np.repeat(rng.random((POOL, space.dimension)) < 1 / (2 * space.dimension), space.sizes, axis=1)
-        moved = np.clip(best + spread * rng.standard_normal((POOL, len(x))), 0, 1)
+        fresh = np.repeat(rng.random((POOL_SIZE, space.dimension)) < 1 / (2 * space.dimension), space.sizes, axis=1)
+        moved = np.clip(best + spread * rng.standard_normal((POOL_SIZE, len(x))), 0, 1)
         best, value = best_of(np.where(fresh, rng.random(moved.shape), moved), best, value)
     fixed = np.repeat([one.whole for one in space.inputs], space.sizes)  # these have no slope
     box = np.column_stack([np.where(fixed, best, 0.0), np.where(fixed, best, 1.0)])
@@ -134,14 +131,9 @@ def maximize_admitted(
 
 
 def draw_starts(
-    bounds: ArrayLike,
-    n: int,
-    rng: np.random.Generator,
-    *,
-    near: FloatArray | Sequence[FloatArray] = (),
-    spread: float = 0.1,
+    bounds: ArrayLike, n: int, rng: np.random.Generator, *, near: Points = (), spread: float = 0.1
 ) -> FloatArray:
-    """Draw n points, (n, d), within bounds, (d, 2): uniformly, or every second one around a point of ``near``."""
+    """Draw n points, (n, d), uniformly within bounds, (d, 2), but every second one near one of ``near``, if any."""
     low, high = np.asarray(bounds, dtype=float).T
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):

@@ -56,19 +56,19 @@ from ...errors import _validate
 from ...errors._types import ArrayLike, FloatArray, Rng
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..recommendation import standard_deviation, standardize_values
-from ._base import BoxOptimizer, Function
-from ._search import STARTS, SmoothFunction, corners_of_cube, draw_starts, maximize_on_box, maximize_on_cube
+from ._base import BoxFunction, BoxOptimizer
+from ._search import MAX_STARTS, SmoothFunction, corners_of_cube, draw_starts, maximize_on_box, maximize_on_cube
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCALE = 0.05
+BANDWIDTH_SCALE = 0.05
 NOISE_SD = 0.005
 DELTA = 0.1
 BANDWIDTH_RULES = {"scott": scott, "silverman": silverman}
 EXPLORING_SHARE = 0.6
-LEAST_LOG_DENSITY = -1000.0  # points with smaller log W count as equally unexplored
-PROBES = 10_000
+MIN_LOG_DENSITY = -1000.0  # points with smaller log W count as equally unexplored
+N_PROBES = 10_000
 
 
 class BOKE(BoxOptimizer):
@@ -101,9 +101,9 @@ class BOKE(BoxOptimizer):
 
     def __init__(
         self,
-        f: Function | None = None,
+        f: BoxFunction = None,
         *,
-        scale: float = SCALE,
+        scale: float = BANDWIDTH_SCALE,
         noise_sd: float = NOISE_SD,
         kernel: str = "gaussian",
         bandwidth: str | float = "scott",
@@ -153,7 +153,7 @@ class BOKEPlus(BOKE):
     (1,)
     """
 
-    def __init__(self, f: Function | None = None, *, exploring: float = EXPLORING_SHARE, **options: Any) -> None:
+    def __init__(self, f: BoxFunction = None, *, exploring: float = EXPLORING_SHARE, **options: Any) -> None:
         super().__init__(f, **options)
         self.exploring = _validate.probability(exploring, "exploring")
 
@@ -164,7 +164,7 @@ class BOKEPlus(BOKE):
         yield from super()._yield_points()
 
 
-def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
+def bandwidth(t: int, d: int, scale: float = BANDWIDTH_SCALE, rule: str = "scott") -> float:
     """Return the bandwidth h_t for t points on the unit cube by (5.1) or (5.2), with the factor scale · d."""
     return BANDWIDTH_RULES[rule](t, d, scale * d)
 
@@ -192,7 +192,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     mean, log_density = model.predict(unit)
     scale, sign = standard_deviation(gains) or 1.0, 1 if optimizer.pick_best is max else -1
     beta = exploration(len(model.y), optimizer.noise_sd)
-    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, LEAST_LOG_DENSITY) / 2)
+    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, MIN_LOG_DENSITY) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
     return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))
@@ -201,7 +201,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
 def negative_log_density(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return minus the logarithm of the density W, (n,), and its slopes, (n, d), at points x, (n, d)."""
     _, log_density, _, slope = model.predict_with_slopes(x)
-    return -np.maximum(log_density, LEAST_LOG_DENSITY), -slope
+    return -np.maximum(log_density, MIN_LOG_DENSITY), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -209,7 +209,7 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):  # the worst point has a lift of log 0
         lift = np.log(np.maximum(mean - model.y.min(), 0))
-        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, LEAST_LOG_DENSITY))
+        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, MIN_LOG_DENSITY))
     value = np.maximum(np.logaddexp(lift, bonus), -300.0)  # without exploration, -inf at the worst point
     # slopes of log(e^lift + e^bonus): each part has its share of the sum
     rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
@@ -230,15 +230,15 @@ def fill_distance(points: ArrayLike) -> float:
     """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
 
     The fill distance is the largest distance from a point of the unit cube to the nearest of the ``points``, (n, d).
-    The bound is the largest from ``PROBES`` fixed random points and from (at most as many) corners of the cube.
+    The bound is the largest from ``N_PROBES`` fixed random points and from (at most as many) corners of the cube.
     """
     from scipy.spatial import KDTree
 
     design = np.asarray(points)
     d = design.shape[1]
     rng = np.random.default_rng(0)  # fixed: all designs are measured by the same probes
-    probes = rng.random((PROBES, d))
-    return float(np.max(KDTree(design).query(np.vstack([corners_of_cube(d, PROBES, rng), probes]))[0]))
+    probes = rng.random((N_PROBES, d))
+    return float(np.max(KDTree(design).query(np.vstack([corners_of_cube(d, N_PROBES, rng), probes]))[0]))
 
 
 class KRUCB(BOKE):
@@ -248,8 +248,8 @@ class KRUCB(BOKE):
     closeness = 0.5  # τ of (A.5)
     widening = 0.8  # α of the widening
 
-    def scores(self, model: KernelRegression) -> FloatArray:
-        """Return m + C √(log(Σ_j W(x_j)) / W), (A.4), at the t points of a model, (t,); a negative log counts as 0."""
+    def upper_bounds(self, model: KernelRegression) -> FloatArray:
+        """Return the upper bounds m + C √(log(Σ_j W(x_j)) / W), (A.4), at the t points of a model, (t,)."""
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
         return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)
@@ -257,7 +257,7 @@ class KRUCB(BOKE):
     def _yield_points(self) -> Iterator[FloatArray]:
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
-        for k in np.argsort(-self.scores(model), kind="stable"):
+        for k in np.argsort(-self.upper_bounds(model), kind="stable"):
             # there are more than t^α distinct points: repeat one instead of adding another
             if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
@@ -277,5 +277,5 @@ class KRUCB(BOKE):
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)
 
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
-        x, _ = maximize_on_box(projected_density, draw_starts(box, STARTS, self.rng), box)
+        x, _ = maximize_on_box(projected_density, draw_starts(box, MAX_STARTS, self.rng), box)
         return centre + (x - centre) / max(np.linalg.norm(x - centre) / radius, 1.0)

@@ -19,7 +19,7 @@ data, and all inputs share one bandwidth. Here:
 - The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a *peak*,
   an observed point whose value is at least that of its 2 (d + 1) nearest neighbours. As points accumulate near the
   peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, the mean of the process
-  given all values, not clipped, with noise ratio ``LEAST_NOISE``, is maximised in the same box instead where it
+  given all values, not clipped, with noise ratio ``MIN_NOISE_RATIO``, is maximised in the same box instead where it
   predicts the points nearest to the best peak better, each left out in turn: it needs fewer points than the quadratic,
   but depends on a fitted kernel.
 - A peak is *known* if its model predicts only a negligible gain, or if d + 1 points are closer to it than
@@ -75,14 +75,14 @@ from ...errors._types import FloatArray, IntArray
 from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..recommendation import clip_at_median, normal_scores, standard_deviation, standardize_values
 from ._base import BoxOptimizer
-from ._search import STARTS, SmoothFunction, draw_starts, maximize_on_box
-from .gp_ucb import LEAST_NOISE, NOISE_FREE_RATIO, NOISY_RATIO, condition_on_pending, refit
+from ._search import MAX_STARTS, SmoothFunction, draw_starts, maximize_on_box
+from .gp_ucb import MIN_NOISE_RATIO, NOISE_FREE_RATIO, NOISY_RATIO, condition_on_pending, refit
 
 SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 NEIGHBOURS = 1.5  # points per coefficient of a quadratic
 RIDGE = 1e-6
 CROWDING_DISTANCE = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
-LEAST_GAIN = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
+MIN_GAIN = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
 SUM_SHARE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 ERROR_RATIO = 0.7  # of squared errors, below which the sum counts as clearly better than the process
@@ -158,37 +158,37 @@ class BOKEAuto(BoxOptimizer):
 
     exploring = 0.5  # probability that a step which is not by the sum is by the upper bound
     confidence = 2.0  # κ: the bonus is at most this many prior standard deviations of the process
-    _fitted: GaussianProcess | None = None
+    _last_fit: GaussianProcess | None = None
     # kept between fits, which take O(t³): whether scores are modelled, lengthscale, noise ratio
-    _additive: tuple[bool, float, float] | None = None
+    _additive_settings: tuple[bool, float, float] | None = None
 
     def process(self) -> GaussianProcess:
         """Return the process of clipped gains with the kernel of the last fit, given predictions at pending points."""
         from ...surrogates.kernels import SquaredExponential
 
         X = self.points
-        if self._fitted:
-            kernel, ratio = self._fitted.kernel, self._fitted.noise_ratio
+        if self._last_fit:
+            kernel, ratio = self._last_fit.kernel, self._last_fit.noise_ratio
         else:
             kernel = SquaredExponential(np.full(X.shape[1], 0.5))
             ratio = NOISY_RATIO if self.objective.noisy else NOISE_FREE_RATIO
         observed = condition(kernel, X, standardize_values(clip_at_median(X, self.gains)), noise_ratio=ratio)
         return condition_on_pending(observed, self.pending_points)
 
-    def _refit(self) -> None:
+    def _refit_if_due(self) -> None:
         """Fit the kernel if a tenth of the points (at least five) are new and the values differ."""
-        before = len(self._fitted.X) if self._fitted else -5  # -5: the first fit happens as soon as there are values
+        before = len(self._last_fit.X) if self._last_fit else -5  # -5: the first fit is made at the first values
         if len(self.values) >= before + max(5, before // 10):
             X, y = self.points, standardize_values(clip_at_median(self.points, self.gains))
             if np.ptp(y) > 0:
-                self._fitted = refit(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
-                self._additive = select_additive(X, self.gains, self._fitted)
+                self._last_fit = refit(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._last_fit)
+                self._additive_settings = select_additive(X, self.gains, self._last_fit)
 
     def _yield_points(self) -> Iterator[FloatArray]:
-        self._refit()
+        self._refit_if_due()
         process = self.process()
-        if self._additive and self.rng.random() < SUM_SHARE:
-            scored, lengthscale, ratio = self._additive
+        if self._additive_settings and self.rng.random() < SUM_SHARE:
+            scored, lengthscale, ratio = self._additive_settings
             y = normal_scores(self.points, self.gains) if scored else standardize_values(self.gains)
             additive = condition_additive(self.points, y, [lengthscale], [ratio])[0]
             along = additive.maximize(self.rng.choice(CONFIDENCES), self.rng)
@@ -198,13 +198,13 @@ class BOKEAuto(BoxOptimizer):
             x = self._maximize_at_peak(process)
             if x is not None:
                 yield x
-        x = self._climb(lambda x: upper_bound(process, self.confidence, x))
+        x = self._climb(lambda x: density_upper_bound(process, self.confidence, x))
         if not self._is_near_pending(x):
             yield x
         yield self._climb(lambda x: negative_density(process, x))
 
     def _maximize_at_peak(self, process: GaussianProcess) -> FloatArray | None:
-        """Return where a peak's model is largest, (d,): the best unknown or the best of all; None if all are known."""
+        """Return the maximiser, (d,), of the model of a peak, the best one not known or the best of all, or None."""
         X, y = self.points, standardize_values(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
         peaks, radii = find_peaks(X, heights)
@@ -214,10 +214,10 @@ class BOKEAuto(BoxOptimizer):
         for peak, radius in zip(peaks, radii, strict=True):
             function = model or fit_quadratic(X, y, X[peak])
             box = np.clip(X[peak, :, None] + [-radius, radius], 0, 1)
-            x, value = maximize_on_box(function, [X[peak], *draw_starts(box, STARTS, self.rng)], box)
+            x, value = maximize_on_box(function, [X[peak], *draw_starts(box, MAX_STARTS, self.rng)], box)
             gain = value - function(X[[peak]])[0][0]
             first = x if first is None else first
-            if gain > LEAST_GAIN and radius > CROWDING_DISTANCE and not self._is_near_pending(x):
+            if gain > MIN_GAIN and radius > CROWDING_DISTANCE and not self._is_near_pending(x):
                 found = x
                 break
         # half of the steps climb the best peak although it is known
@@ -230,7 +230,7 @@ class BOKEAuto(BoxOptimizer):
 
 
 def select_additive(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
-    """Return whether scores are modelled, lengthscale and noise ratio of the best additive process, or None.
+    """Return the best additive process: whether it models normal scores, its lengthscale and noise ratio; or None.
 
     The best has the least leave-one-out errors, of normal scores clipped at the box's median. None is returned unless
     these are below ``ERROR_RATIO`` times those of ``process``.
@@ -258,7 +258,7 @@ def select_additive(X: FloatArray, gains: FloatArray, process: GaussianProcess) 
     return k >= len(plain), best.lengthscale, best.noise_ratio
 
 
-def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def density_upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return m(x) + κ s exp(-V(x) / 2), shape (n,), and its slopes (n, d) at points x, for κ = ``confidence``."""
     mean, density, mean_slope, density_slope = mean_and_density(process, x)
     bonus = confidence * np.sqrt(process.amplitude) * np.exp(-density / 2)
@@ -266,7 +266,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 def negative_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return minus the density V of the module's notes, (n,), and its slopes, (n, d), at points x, (n, d)."""
+    """Return minus the density V, (n,), and its slopes, (n, d), at points x, (n, d)."""
     _, density, _, slope = mean_and_density(process, x)
     return -density, -slope
 
@@ -305,7 +305,7 @@ def _mean_and_density(
 
 
 def find_peaks(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the peaks of values y at points X, (t, d), best first, and the distance r of each."""
+    """Return the indices of the peaks of y at points X, (t, d), best first, and each distance r to a neighbour."""
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     near = np.argsort(distances, axis=1, kind="stable")[:, 1 : 2 * (d + 1) + 1]  # each point is nearest to itself
@@ -316,7 +316,7 @@ def find_peaks(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
 
 def interpolate_peak(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: FloatArray) -> SmoothFunction | None:
     """Return the mean, with slopes, of the process given all values, or None if a quadratic predicts better."""
-    whole = condition(process.kernel, X, y, noise_ratio=LEAST_NOISE)
+    whole = condition(process.kernel, X, y, noise_ratio=MIN_NOISE_RATIO)
     # compared at the points nearest to the peak, each left out in turn
     near = np.argsort(np.linalg.norm(X - peak, axis=1), kind="stable")[: len(peak) + 2]
     refits = [fit_quadratic(np.delete(X, i, 0), np.delete(y, i), peak) for i in near]

@@ -25,7 +25,7 @@ and Adams (2012), and the acquisition is handled as a logarithm (Ament et al. 20
 ======  =================  ===================================================================================
 symbol  name               meaning
 ======  =================  ===================================================================================
-μ, σ    `GaussianProcess`  posterior mean and standard deviation, Matérn kernel with ν = 5/2 or `Additive`
+μ, σ    `GaussianProcess`  posterior mean and standard deviation, Matérn kernel with ν = 5/2 or `AdditiveKernel`
 g       -                  best observed value; with noise, best posterior mean at an observed point
 φ, Φ    -                  density and distribution function of the standard normal distribution
 ======  =================  ===================================================================================
@@ -33,7 +33,7 @@ g       -                  best observed value; with noise, best posterior mean 
 Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
 broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times. With noise, this overfits a
 few dozen values: the lengthscales then have the prior of `GPUCB`, the noise is fitted too, and the likelihood chooses
-between a Matérn kernel and a sum of kernels of one input each (`Additive`), which few points determine better.
+between a Matérn kernel and a sum of kernels of one input each (`AdditiveKernel`), which few points determine better.
 """
 
 from collections.abc import Iterator
@@ -79,13 +79,13 @@ class GPUCB(GPUCBFixed):
     standard deviation of ``SPREAD`` around their common mean. Options are those of `BoxOptimizer`.
     """
 
-    _last: GaussianProcess | None = None
+    _last_fit: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observations, with standardised gains as values, by `refit`."""
         gains = standardize_values(self.gains)
-        self._last = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
-        return self._last
+        self._last_fit = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last_fit)
+        return self._last_fit
 
 
 def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
@@ -114,40 +114,40 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 RESTARTS = 2
-LEAST_NOISE = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
+MIN_NOISE_RATIO = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
 
 
 class GPEI(BoxOptimizer):
     """Expected improvement by a Gaussian process fitted before every step. Options are those of `BoxOptimizer`."""
 
-    _last: GaussianProcess | None = None
+    _last_fit: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
         """Return the likeliest fitted Gaussian process of the observations, with standardised gains as values."""
-        from ...surrogates.kernels import Additive, Matern52
+        from ...surrogates.kernels import AdditiveKernel, Matern52
 
         X, y, broad = self.points, standardize_values(self.gains), np.full(self.space.coordinates, 0.5)
         kernels: list[Any] = [Matern52(broad)]
         if self.objective.noisy:
-            kernels.append(Additive(broad))
+            kernels.append(AdditiveKernel(broad))
             options: dict[str, Any] = {"noise_ratio": NOISY_RATIO, "spread": SPREAD}
         else:
             low, high = np.log((0.1, 2.0))  # range of random lengthscales, in widths of the box
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
-            options = {"noise_ratio": LEAST_NOISE, "noise_ratio_bounds": (LEAST_NOISE, LEAST_NOISE)}
-        kernels += [self._last.kernel] if self._last else []
+            options = {"noise_ratio": MIN_NOISE_RATIO, "noise_ratio_bounds": (MIN_NOISE_RATIO, MIN_NOISE_RATIO)}
+        kernels += [self._last_fit.kernel] if self._last_fit else []
         fits = [fit(kernel, X, y, **options) for kernel in kernels]
-        self._last = max(fits, key=lambda process: process.log_likelihood)
-        return self._last
+        self._last_fit = max(fits, key=lambda process: process.log_likelihood)
+        return self._last_fit
 
     def _yield_points(self) -> Iterator[FloatArray]:
         process = self.process()
         goal = process.predict(process.X)[0].max() if self.objective.noisy else standardize_values(self.gains).max()
-        improvement = partial(log_improvement, condition_on_pending(process, self.pending_points), float(goal))
+        improvement = partial(log_ei_with_slopes, condition_on_pending(process, self.pending_points), float(goal))
         yield from self._rank(improvement, **SEARCH_OPTIONS)
 
 
-def log_improvement(process: GaussianProcess, goal: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def log_ei_with_slopes(process: GaussianProcess, goal: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the log of the expected improvement over ``goal``, (n,), and its slopes, (n, d), at points x, (n, d)."""
     from scipy.special import log_ndtr
 

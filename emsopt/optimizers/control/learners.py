@@ -91,17 +91,17 @@ class ControlLearner:
         for i in sorted({i for i, _ in self.plays}):
             points = np.array([x for j, x in self.plays if j == i])
             # the rough mean is exact, as its weight of the deviation is 0
-            values = self.model.bound(i, "mean").approximate(points)[0]
+            values = self.model.expected_bound(i, "mean").approximate(points)[0]
             found.append((values.max(), i, points[np.argmax(values)]))
         return max(found, key=lambda entry: entry[0])[1:]
 
-    def _candidates(self) -> list[int]:
+    def _candidate_sets(self) -> list[int]:
         """Return the indices of the sets from which the learner chooses."""
-        return self.model.maximal
+        return self.model.maximal_sets
 
     def _first_set(self) -> int:
         """Return the index of the set to play while there is no model yet."""
-        return int(self.rng.choice(self._candidates()))
+        return int(self.rng.choice(self._candidate_sets()))
 
     def _propose(self) -> tuple[int, FloatArray]:
         """Return the index of the set to play next, and values of its variables, (k,), both chosen by the model."""
@@ -118,29 +118,29 @@ def _best_set(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArr
 
 
 class UCBPSQ(ControlLearner):
-    """Play the set with the largest E[u], regardless of cost, except sets contained in another, whose E[u] is less."""
+    """Play the set with the largest expected upper bound E[u], whatever its cost, of the sets that lie in no other."""
 
     def _propose(self) -> tuple[int, FloatArray]:
-        return _best_set({i: self.model.best(i, "upper") for i in self._candidates()})
+        return _best_set({i: self.model.best_bound(i, "upper") for i in self._candidate_sets()})
 
 
 class TSPSQ(ControlLearner):
-    """Play the set with the largest expected value of a posterior sample, except sets contained in another."""
+    """Play the set with the largest expected value of a posterior sample, of the sets that lie in no other."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
-        return _best_set({i: self.model.best_of_sample(sample, i) for i in self._candidates()})
+        return _best_set({i: self.model.best_of_sample(sample, i) for i in self._candidate_sets()})
 
 
 class UCBCVS(ControlLearner):
-    """Play the cheapest set, by the problem's mean costs, whose E[u] is within ε_t of the largest of all sets."""
+    """Play the cheapest set, by mean cost, whose expected upper bound E[u] is within ε_t of the largest of all sets."""
 
     def epsilon(self, t: int) -> float:
         """Return ε_t at play t = 1, 2, ..., in units of the objective: the square root of (amplitude / t)."""
         return float(np.sqrt(self.model.process.amplitude / t))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        found, costs = [self.model.best(i, "upper") for i in range(len(self.counts))], self.problem.costs
+        found, costs = [self.model.best_bound(i, "upper") for i in range(len(self.counts))], self.problem.costs
         bounds = np.array([value for value, _ in found])
         close = np.flatnonzero(bounds + self.epsilon(len(self.plays) + 1) >= bounds.max())
         # E[u] decides among equally cheap sets
@@ -148,7 +148,7 @@ class UCBCVS(ControlLearner):
 
 
 class ETC50(UCBPSQ):
-    """Play 50 times by E[u] within each group of equally large sets, smallest sets first, then continue as UCB-PSQ."""
+    """Play 50 times by largest E[u] in each group of equally large sets, smallest sets first, then as UCB-PSQ."""
 
     plays_per_group = 50
 
@@ -158,17 +158,17 @@ class ETC50(UCBPSQ):
         self.groups: list[list[int]] = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
 
     @property
-    def _group(self) -> int:
+    def _group_index(self) -> int:
         """Index of the group that is explored; the number of groups or more once all were."""
         return len(self.plays) // self.plays_per_group
 
     @property
     def phase(self) -> str:  # type: ignore[override]
         """Current phase: "explore group k" while the k-th group is explored, k = 1, 2, ..., then "commit"."""
-        return f"explore group {self._group + 1}" if self._group < len(self.groups) else "commit"
+        return f"explore group {self._group_index + 1}" if self._group_index < len(self.groups) else "commit"
 
-    def _candidates(self) -> list[int]:
-        return self.groups[self._group] if self._group < len(self.groups) else self.model.maximal
+    def _candidate_sets(self) -> list[int]:
+        return self.groups[self._group_index] if self._group_index < len(self.groups) else self.model.maximal_sets
 
 
 class UnknownCost(ControlLearner):
@@ -252,7 +252,7 @@ class UnknownCost(ControlLearner):
         if self.phase == "exploit":
             return self._exploit()
         i = self._first_set()  # lines 4 and 5, and the bounds in lines 10 and 11
-        value, x = self.model.best(i, "upper")
+        value, x = self.model.best_bound(i, "upper")
         self.upper[i] = min(self.upper[i], value)
         if i == len(self.counts) - 1:
             self.lower = max(self.lower, self._lower_bound())
@@ -265,14 +265,14 @@ class UnknownCost(ControlLearner):
             self.alpha = self.first_alpha * 0.5**times
         lower = self._lower_bound()
         self.lower = max(self.lower, lower)
-        bounds = {i: self.model.best(i, "upper") for i in self._possibly_feasible}
+        bounds = {i: self.model.best_bound(i, "upper") for i in self._possibly_feasible}
         for i, (value, _) in bounds.items():
             self.upper[i] = min(self.upper[i], value)
         self.feasible = self._feasible_sets()
         if not self.feasible:  # lines 17 to 20
             self.restarts += 1
             # sets that had been ruled out have no bound of this round yet
-            bounds |= {i: self.model.best(i, "upper") for i in range(len(self.counts)) if i not in bounds}
+            bounds |= {i: self.model.best_bound(i, "upper") for i in range(len(self.counts)) if i not in bounds}
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
             # searches are inexact: `lower` may exceed all of them
@@ -284,7 +284,7 @@ class UnknownCost(ControlLearner):
 
     def _lower_bound(self) -> float:
         """Return the largest expected lower confidence bound, E[l], of all sets and all values of their variables."""
-        return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
+        return max(self.model.best_bound(i, "lower")[0] for i in self.model.maximal_sets)
 
     def _feasible_sets(self) -> list[int]:
         """Return the indices of the feasible sets, those with upper - worst > (1 - α) (lower - worst): line 16."""

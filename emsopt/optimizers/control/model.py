@@ -36,17 +36,17 @@ from ..boxes._search import SmoothFunction, draw_starts, maximize_on_box
 
 NODES = 64
 SCREENING_POINTS, CLIMB_STARTS = 96, 4  # screening is cheap, and a start costs a search
-STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
+ROUGH_STEPS, FINE_STEPS = 12, 8  # the rough search is cheaper, so it makes the long way
 REFIT_GROWTH = 1.15
 FIT_OPTIONS: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
-FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
+WAVES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
 
 
 class ControlModel:
     """Gaussian process of the plays of a control problem, with searches for the largest confidence bound of each set.
 
     ``process`` is None before ``initial`` plays are observed, ``fits`` counts how often hyperparameters were estimated,
-    and ``maximal`` lists the control sets that are not contained in another one. ``beta`` is β of the bounds.
+    and ``maximal_sets`` lists the control sets that are not contained in another one. ``beta`` is β of the bounds.
     """
 
     beta, initial = 2.0, 5
@@ -58,7 +58,7 @@ class ControlModel:
         self.process: Any = None
         self.prior, self.fits, self._fitted_with = 0.0, 0, 0
         sets = [set(s) for s in problem.control_sets]
-        self.maximal = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
+        self.maximal_sets = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
         self._nodes = problem.nodes(NODES)
         self._last: dict[tuple[int, str], list[FloatArray]] = {}  # starts of the next round, as bounds change little
 
@@ -101,26 +101,26 @@ class ControlModel:
         columns = zip(self.problem.marginals, process.X.T, self.lengthscales, strict=True)
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
-    def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
+    def best_bound(self, i: int, kind: str) -> tuple[float, FloatArray]:
         """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i``, and its maximiser, shape (k,)."""
-        bound = self.bound(i, kind)
+        bound = self.expected_bound(i, kind)
         with one_thread:
             box, starts = self._draw_starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
-            end = maximize_on_box(bound.approximate, starts, box, steps=STEPS, polish=0)[0]
-            x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=POLISH)
+            end = maximize_on_box(bound.approximate, starts, box, steps=ROUGH_STEPS, polish=0)[0]
+            x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=FINE_STEPS)
         self._last[i, kind] = [x]
         return value, x
 
-    def bound(self, i: int, kind: str) -> "ExpectedBound":
+    def expected_bound(self, i: int, kind: str) -> "ExpectedBound":
         """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of the values in set ``i``."""
         return ExpectedBound(self, i, {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind] * self.beta)
 
     def best_of_sample(self, sample: "PosteriorSample", i: int) -> tuple[float, FloatArray]:
         """Return the largest expected value of a posterior sample for set ``i``, and its maximiser, shape (k,)."""
-        function = sample.expected(i)
+        function = sample.expectation(i)
         with one_thread:
             box, starts = self._draw_starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
-            x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)
+            x, value = maximize_on_box(function, starts, box, steps=4 * ROUGH_STEPS, polish=FINE_STEPS)
         return value, x
 
     def _draw_starts(
@@ -138,19 +138,19 @@ class ExpectedBound:
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
-        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
+        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled_variables(i)
         self.weight, self.prior = weight, model.prior
         self.amplitude, self.inverse = process.amplitude, model.inverse
         self.lengthscales, self.scaled = model.lengthscales[controlled], model.scaled[:, controlled]
         self.pull = model.averages[:, rest].prod(axis=1) * process.coefficients
-        self.g = _gaussian(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
+        self.g = _gaussian_kernel(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
         if not len(rest):
             self.g = self.g[:1]  # no variable is left to chance, so all nodes are equal
         self.form: FloatArray | None = None  # of the quadratic form in c, computed when `approximate` is first called
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return E[μ] + weight E[σ], (K,), and its slopes, (K, k), at values of the controlled variables, (K, k)."""
-        c = _gaussian(x / self.lengthscales, self.scaled)
+        c = _gaussian_kernel(x / self.lengthscales, self.scaled)
         v = c[:, None] * self.g
         w = (v.reshape(-1, v.shape[2]) @ self.inverse).reshape(v.shape)
         w *= v
@@ -158,7 +158,7 @@ class ExpectedBound:
 
     def approximate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return E[μ] + weight √E[σ²], (K,), and its slopes, (K, k), at values (K, k): a faster approximation."""
-        c = _gaussian(x / self.lengthscales, self.scaled)
+        c = _gaussian_kernel(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))  # averaged over nodes once, for all c
         return self._values_and_slopes(x, c, (c @ self.form * c)[:, None])
@@ -175,15 +175,15 @@ class ExpectedBound:
 
 
 class PosteriorSample:
-    """A random function drawn from the posterior: a sum of FEATURES random waves, conditioned pathwise on the data."""
+    """A random function drawn from the posterior: a sum of WAVES random waves, conditioned pathwise on the data."""
 
     def __init__(self, model: ControlModel) -> None:
         process, rng = model.process, model.rng
         self.model = model
         # the spectral density of a squared-exponential kernel is normal
-        self.waves = rng.standard_normal((FEATURES, model.problem.dimension)) / model.lengthscales
-        self.phases = rng.uniform(0, 2 * np.pi, FEATURES)
-        self.weights = rng.standard_normal(FEATURES) * np.sqrt(2 * process.amplitude / FEATURES)
+        self.waves = rng.standard_normal((WAVES, model.problem.dimension)) / model.lengthscales
+        self.phases = rng.uniform(0, 2 * np.pi, WAVES)
+        self.weights = rng.standard_normal(WAVES) * np.sqrt(2 * process.amplitude / WAVES)
         at_data = np.cos(process.X @ self.waves.T + self.phases) @ self.weights
         noise = np.sqrt(process.noise_ratio * process.amplitude) * rng.standard_normal(len(at_data))
         # pathwise: the wave's error at the data is corrected by the kernel
@@ -191,15 +191,15 @@ class PosteriorSample:
 
     @cached_property
     def wave_averages(self) -> NDArray[np.complex128]:
-        """Mean of exp(i w x) for each frequency w of a wave and variable x, over its marginal, shape (FEATURES, d)."""
+        """Mean of exp(i w x) for each frequency w of a wave and variable x, over its marginal, shape (WAVES, d)."""
         at = (np.arange(QUANTILES) + 0.5) / QUANTILES
         x = np.column_stack([X.quantile(at) for X in self.model.problem.marginals])
         return np.exp(1j * x[:, None] * self.waves).mean(axis=0)
 
-    def expected(self, i: int) -> SmoothFunction:
+    def expectation(self, i: int) -> SmoothFunction:
         """Return the expected value of the sample as a function, with slopes, of the values in set ``i``."""
         model, problem = self.model, self.model.problem
-        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
+        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled_variables(i)
         mean = np.exp(1j * self.phases) * (self.wave_averages[:, rest].prod(axis=1) if len(rest) else 1.0)
         size, shift, waves = self.weights * np.abs(mean), np.angle(mean), self.waves[:, controlled]
         correction = self.correction * model.averages[:, rest].prod(axis=1)
@@ -207,7 +207,7 @@ class PosteriorSample:
 
         def function(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             angle = x @ waves.T + shift
-            pull = _gaussian(x / lengthscales, scaled) * correction
+            pull = _gaussian_kernel(x / lengthscales, scaled) * correction
             values = model.prior + np.cos(angle) @ size + pull.sum(axis=1)
             slopes = -(np.sin(angle) * size) @ waves
             slopes += (pull @ scaled - pull.sum(axis=1)[:, None] * (x / lengthscales)) / lengthscales
@@ -216,7 +216,7 @@ class PosteriorSample:
         return function
 
 
-def _gaussian(A: FloatArray, B: FloatArray) -> FloatArray:
+def _gaussian_kernel(A: FloatArray, B: FloatArray) -> FloatArray:
     """Return exp(-‖a - b‖² / 2) for every row a of A and every row b of B, shape (len(A), len(B))."""
     apart = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
     return np.exp(-np.maximum(apart, 0) / 2)

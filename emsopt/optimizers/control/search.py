@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._running.checkpoint import CheckpointFormat, are_numbers, is_index, is_number, stream, summary
-from ..._running.loop import RunOptions, Steps, loop
+from ..._running.checkpoint import CheckpointFormat, are_numbers, array_summary, is_index, is_number, random_stream
+from ..._running.loop import RunOptions, Steps, run_loop
 from ...errors import InputError, _validate
 from ...errors._types import Callback, FloatArray, PathLike, Progress, Rng
 from ...problems.control.marginals import Empirical
@@ -31,11 +31,11 @@ from .learners import LEARNERS
 
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
-_FORM = CheckpointFormat(
+_CHECKPOINT_FORMAT = CheckpointFormat(
     "emsopt control run",
     "play",
-    asked={"set": is_index, "x": are_numbers},
-    told={"point": are_numbers, "value": is_number, "cost": is_number},
+    proposal_keys={"set": is_index, "x": are_numbers},
+    result_keys={"point": are_numbers, "value": is_number, "cost": is_number},
 )
 
 
@@ -114,7 +114,7 @@ def bocvs(
         place of their number. The problem and all options must be those of the checkpoint: a finished run cannot be
         extended.
     regret : bool
-        Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
+        Whether to compute expected values and regrets. If the problem has no ``set_values``, this takes a long search.
     **options
         ``exploration`` and ``halving`` for "unknown-cost", see `UnknownCost`.
 
@@ -132,21 +132,21 @@ def bocvs(
     known = ("exploration", "halving") if method == "unknown-cost" else ()
     if unknown := sorted(options.keys() - set(known)):  # before a checkpoint is created
         raise InputError(f"{method!r} takes no option {unknown[0]!r}. Its options are {', '.join(known) or 'none'}.")
-    with loop(
-        _FORM,
-        lambda: _description(problem, method, budget, alpha, options),
+    with run_loop(
+        _CHECKPOINT_FORMAT,
+        lambda: _describe_run(problem, method, budget, alpha, options),
         RunOptions(rng, progress, callback, checkpoint, time_limit),
         message="the next play does not fit into the budget",
         total=max(1, int(budget)),  # a bar of whole units of cost
         unit="cost",
     ) as steps:
         seed = steps.file.seed
-        learner = LEARNERS[method](problem, rng=stream(seed, 0), budget=budget, alpha=alpha, **options)
+        learner = LEARNERS[method](problem, rng=random_stream(seed, 0), budget=budget, alpha=alpha, **options)
         for number in steps:
             i, x = learner.ask()
             phase = learner.phase  # before `tell`, which may change it
-            if (filed := steps.row) is None:
-                play = problem.play(i, x, rng=stream(seed, number))  # the same under each method
+            if (filed := steps.stored_row) is None:
+                play = problem.play(i, x, rng=random_stream(seed, number))  # the same under each method
             else:
                 i, x, play = _stored_play(steps, filed, problem, i, x)
             if learner.spent + play.cost > budget:  # a cost is known only once the play is made
@@ -175,17 +175,17 @@ def _stored_play(
         i, x = problem.check_query(row["set"], row["x"])
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
     except ValueError:  # wrong shapes or numbers: the file is of another problem
-        steps.file.refuse(steps.number)
+        steps.file.raise_damaged(steps.number)
     steps.file.warn_if_different(steps.number, *proposed)
     return i, x, play
 
 
-def _description(
+def _describe_run(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return plain values that identify a run in its checkpoint: method, options and numbers of the problem."""
     nodes = problem.nodes(4)  # identifies the marginals
-    numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
+    numbers = [problem.costs, nodes, problem.objective.noise_free_value(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]
     return {
         "method": method,
@@ -197,7 +197,7 @@ def _description(
         "marginals": [type(X).__name__ for X in problem.marginals],
         "noise_sd": [problem.noise_sd, problem.cost_noise_sd],
         "worst": problem.worst,
-        "numbers": summary(*numbers),
+        "numbers": array_summary(*numbers),
     }
 
 
@@ -207,7 +207,7 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     Columns: ``expected``, E_i(x) of a play, and ``quality_regret``, ``cost_regret``, ``simple_regret`` and
     ``weighted_regret``, which are R^f, R^c, r and R of the module's formulas for α = ``alpha``.
     """
-    problem = problem.solved()
+    problem = problem.with_set_values()
     best = int(np.argmax(problem.set_values))
     optimum = problem.expected(best, problem.set_points[best], NODES)
     expected, sets = np.empty(len(history)), history["set"].to_numpy()

@@ -46,11 +46,11 @@ class Optimizer(AskTell[IntArray]):
     def _p_median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
         """Return the p-median objective, (g, t), after a unit moves from a twin group, (g,), to another, (t,)."""
         members = np.repeat(np.arange(len(counts)), counts)
-        change = swap_changes(self._nearest_groups, members, len(counts))
+        change = swap_changes(self._groups_by_cost, members, len(counts))
         return self._p_median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]
 
     @cached_property
-    def _nearest_groups(self) -> Lists:
+    def _groups_by_cost(self) -> Lists:
         """Twin groups of sites in order of cost, and these costs, for each atom."""
         costs, shares = self._group_costs, self.space.city.demand_shares
         return lists_of(matrix_costs(costs, shares), np.arange(len(shares)), len(costs))

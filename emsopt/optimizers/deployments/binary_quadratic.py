@@ -77,11 +77,11 @@ def minimize_quadratic(
     if not low.sum() <= units <= most.sum():
         raise InputError(f"`units` must be {low.sum()} (sum of floors) to {most.sum()} (of capacities); got {units}.")
     x, bound = solve(A, b, units, low, np.minimum(most, units), _validate.generator(rng), **options)
-    total = value(A, b, x)
+    total = quadratic_value(A, b, x)
     return QuadraticMinimum(x, total, min(bound, total))
 
 
-def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
+def quadratic_value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
     """Return xᵀA x + (b - diag A)ᵀx for ``x`` units at each place, shape (N,)."""
     return float(x @ A @ x - np.diag(A) @ x + b @ x)
 
@@ -96,9 +96,9 @@ def _minimize_by_swaps(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Minimise by `tabu`; return the best x, (N,), and -inf, because there is no lower bound."""
+    """Minimise by `tabu_search`; return the best x, (N,), and -inf, because there is no lower bound."""
     patience = 2 * len(b) if steps is None else steps
-    return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
+    return tabu_search(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
 
 def _minimize_by_annealing(
@@ -111,13 +111,13 @@ def _minimize_by_annealing(
     for _ in range(RESTARTS):
         order = rng.permutation(slots)
         found.append(anneal(A, b, floors, order[:moving], order[moving:], rng.random((100 * len(b), 3))))
-    return min(found, key=lambda x: value(A, b, x)), -np.inf
+    return min(found, key=lambda x: quadratic_value(A, b, x)), -np.inf
 
 
 def _minimize_by_cuts(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Minimise by `_relax`, with each place split into one per unit it can hold; return x, (N,), and a bound."""
+    """Minimise by `_relax_and_cut`, with a place for each unit that one can hold; return x, (N,), and a lower bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -125,8 +125,9 @@ def _minimize_by_cuts(
     if p in (0, len(place)):  # nothing to choose
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
-        taken, bound = _relax(pairs, (b + 2 * A @ floors)[place], p)
-    return floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int), bound + value(A, b, floors)
+        taken, bound = _relax_and_cut(pairs, (b + 2 * A @ floors)[place], p)
+    x = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
+    return x, bound + quadratic_value(A, b, floors)
 
 
 # -- the papers' Algorithm 1 --
@@ -169,7 +170,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     return x[:n], flow.flow_value / scale + np.minimum(linear, 0).sum()
 
 
-def _relax(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
+def _relax_and_cut(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     """Minimise over p places by submodular relaxation and minimum cuts; return x, (N,), and a lower bound.
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
@@ -191,8 +192,8 @@ def _relax(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)
         least -= relaxed.sum() + multiplier * p
         feasible = _repair(A, b, x, p)
-        feasible = descend(A, b + 2 * A @ feasible, feasible, zero, one, 0)
-        total = value(A, b, feasible)
+        feasible = descend_by_swaps(A, b + 2 * A @ feasible, feasible, zero, one, 0)
+        total = quadratic_value(A, b, feasible)
         if total < best_value:
             best, best_value = feasible, total
         waited = 0 if least > bound else waited + 1
@@ -235,10 +236,10 @@ LAST_TEMPERATURE = 1e-3  # relative to the first: at the end, hardly any rise is
 
 
 @njit(cache=True, nogil=True)
-def tabu(
+def tabu_search(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, keys: FloatArray, patience: int
 ) -> IntArray:
-    """Minimise `value` by tabu search from several starts; return the best allocation, as units per place, (N,).
+    """Minimise `quadratic_value` by tabu search from several starts; return the best units per place, (N,).
 
     Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N): the
     first not at all, and every second one so strongly that it is random.
@@ -256,7 +257,7 @@ def tabu(
                     k, least = i, cost[i] + disturbance[i]
             x[k] += 1
             cost += 2 * A[k]
-        reached = descend(A, cost, x, floors, capacities, patience)
+        reached = descend_by_swaps(A, cost, x, floors, capacities, patience)
         counts = reached.astype(np.float64)
         total = float(counts @ (A @ counts) + (b - np.diag(A)) @ counts)
         if total < best_value:
@@ -265,7 +266,7 @@ def tabu(
 
 
 @njit(cache=True, nogil=True)
-def descend(
+def descend_by_swaps(
     A: FloatArray, cost: FloatArray, x: IntArray, floors: IntArray, capacities: IntArray, patience: int
 ) -> IntArray:
     """Swap units until ``patience`` steps in a row bring no new best allocation; return the best one, (N,).
@@ -311,11 +312,12 @@ def descend(
 def anneal(
     A: FloatArray, b: FloatArray, floors: IntArray, filled: IntArray, empty: IntArray, chances: FloatArray
 ) -> IntArray:
-    """Minimise `value` by simulated annealing from ``floors`` and one unit at each entry of ``filled``; return x, (N,).
+    """Minimise `quadratic_value` by simulated annealing; return the best units per place, (N,).
 
-    ``filled`` has the place of each unit that may move, ``empty`` that of each free slot; both are overwritten. A move
-    is accepted with Metropolis's probability; the temperature falls geometrically from the mean change of a swap to
-    ``LAST_TEMPERATURE`` times it. ``chances``, shape (steps, 3), are random numbers.
+    The walk starts from ``floors`` plus one unit at each entry of ``filled``, the place of each unit that may move.
+    ``empty`` has the place of each free slot; both are overwritten. Moves are accepted by Metropolis's rule; the
+    temperature falls geometrically from the mean change of a swap to ``LAST_TEMPERATURE`` times it. ``chances`` are
+    random numbers, shape (steps, 3).
     """
     x = floors.copy()
     for i in filled:
@@ -327,14 +329,14 @@ def anneal(
     first = 0.0
     for i in filled:
         for j in empty:
-            first += abs(_change(A, cost, i, j)) / (len(filled) * len(empty))
+            first += abs(_swap_change(A, cost, i, j)) / (len(filled) * len(empty))
     rounding = 1e-10 * (np.abs(cost).max() + np.abs(A).max())
     now, least = 0.0, 0.0
     for k in range(len(chances)):
         temperature = first * LAST_TEMPERATURE ** (k / len(chances))
         s, t = int(chances[k, 0] * len(filled)), int(chances[k, 1] * len(empty))
         i, j = filled[s], empty[t]
-        change = _change(A, cost, i, j)
+        change = _swap_change(A, cost, i, j)
         if i == j or (change > 0 and chances[k, 2] >= np.exp(-change / temperature)):
             continue
         filled[s], empty[t] = j, i
@@ -348,6 +350,6 @@ def anneal(
 
 
 @njit(cache=True, nogil=True)
-def _change(A: FloatArray, cost: FloatArray, i: int, j: int) -> float:
-    """Return the change of `value` if a unit moves from place i to place j; a unit is not paired with itself."""
+def _swap_change(A: FloatArray, cost: FloatArray, i: int, j: int) -> float:
+    """Return the change of `quadratic_value` if one unit moves from place i to place j."""
     return 0.0 if i == j else cost[j] - cost[i] + 2 * A[i, i] - 2 * A[i, j]

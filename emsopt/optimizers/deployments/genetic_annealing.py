@@ -44,14 +44,14 @@ class Genetic(Optimizer):
             return self.draw()
         ranking = np.argsort(self.values, kind="stable")[: self.population]
         for _ in range(ATTEMPTS):
-            child = crossover(self.space, self._parent(ranking), self._parent(ranking), self.rng)
+            child = crossover(self.space, self._draw_parent(ranking), self._draw_parent(ranking), self.rng)
             for _ in range(self.rng.poisson(self.mutation)):
                 child = draw_neighbour(self.space, child, self.rng)
             if self.is_free(child):
                 break
         return child
 
-    def _parent(self, ranking: IntArray) -> IntArray:
+    def _draw_parent(self, ranking: IntArray) -> IntArray:
         """Return the better of two random deployments, (p,), of those whose indices are in ``ranking``, best first."""
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]  # the lower rank is the better
 
@@ -92,7 +92,7 @@ class SimulatedAnnealing(Optimizer):
                 return sites
             known = self.taken[tuple(sites.tolist())]
             if known is not None:
-                self._step(sites, known)
+                self._accept_or_reject(sites, known)
         self.height = np.inf  # no new deployment was found: restart from the next random one, whatever its value
         return self.draw()
 
@@ -100,9 +100,9 @@ class SimulatedAnnealing(Optimizer):
         if len(self.values) <= self.initial:
             self.position, self.height = self.best
         else:
-            self._step(sites, value)
+            self._accept_or_reject(sites, value)
 
-    def _step(self, sites: IntArray, value: float) -> None:
+    def _accept_or_reject(self, sites: IntArray, value: float) -> None:
         """Move to ``sites`` if they are no worse than the current deployment, else with probability exp(-Δ / T)."""
         climb = value - self.height
         temperature = float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)  # T₀ / k

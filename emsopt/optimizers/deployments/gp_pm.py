@@ -8,7 +8,7 @@ symbol          name            meaning
 ==============  ==============  ==============================================================================
 𝒯               ``initial``     number of random deployments to begin with
 d               ``edge``        largest Hamming distance from the centre (2 per relocated unit)
-d_0             EDGE            its initial value
+d_0             INITIAL_EDGE            its initial value
 n_s, α_s        GROWTH          successes after which d grows, and its factor
 n_f, α_f        SHRINKAGE       consecutive failures after which d shrinks, and its factor
 β               BETA            weight of the variance in the choice of a centre: mean - √(β · variance), (16)
@@ -31,7 +31,7 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
 - ``scale``: a factor multiplies kernel (13), which has none.
 - ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
   likelihood would have to fit a weight per location to a few dozen values. Training also takes fewer steps, beyond
-  ALWAYS_FIT_LIMIT observations not after each one, and beyond MOST_MODELLED with those nearest to the centre.
+  ALWAYS_FIT_LIMIT observations not after each one, and beyond MAX_MODELLED with those nearest to the centre.
 - ``climbs``: expected improvement is maximised by climbs inside the region (`search_by_climbs`) instead of random swaps
   (`swap_adaptively`). Algorithm 3 may end at a deployment whose value is known, which the literal version evaluates
   again.
@@ -39,7 +39,7 @@ Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-li
   Algorithm 4 keeps the centre; the shrinking region then soon leaves the best deployment outside.
 - ``cap``: d does not grow beyond the whole space.
 - ``start``: a new centre is found by single swaps that lower (16), from the best deployment that GP* was fitted to. The
-  literal version lists all deployments if there are at most MOST_LISTED.
+  literal version lists all deployments if there are at most MAX_LISTED.
 
 Limits. The p-median prior ignores queueing, so at very high load or for unusual preferences it misleads at first.
 """
@@ -57,21 +57,21 @@ from ...surrogates.gaussian_process import GaussianProcess, fit
 from ..recommendation import log_expected_improvement
 from ._base import Optimizer
 
-EDGE = 20.0
+INITIAL_EDGE = 20.0
 GROWTH, SHRINKAGE = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
-MOST_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
-PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
+MAX_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
+FIT_STEPS_PLAIN, FIT_STEPS_FIRST, FIT_STEPS_NEXT = 50, 15, 5  # a prior on weights, then a warm start, need fewer
 ALWAYS_FIT_LIMIT = 100  # observations up to which hyperparameters are trained after each one, later less often
-MOST_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
+MAX_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]  # from deployments, as units in each twin group, (K, G), to scores, (K,)
 # from units, (G,), and twin groups, (g,) and (t,), to bounds on the scores after swaps, (g, t)
 ScoreBounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
-SWAPS, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
-CANDIDATES, CHAINS = 256, 2
+SWAPS_PER_STEP, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
+CANDIDATES, CLIMBS = 256, 2
 
 
 class GPpM(Optimizer):
@@ -113,7 +113,7 @@ class GPpM(Optimizer):
         rng: Rng = None,
         initial: int = 20,
         literal: bool = False,
-        edge: float = EDGE,
+        edge: float = INITIAL_EDGE,
         grow: tuple[int, float] = GROWTH,
         shrink: tuple[int, float] = SHRINKAGE,
     ) -> None:
@@ -140,13 +140,13 @@ class GPpM(Optimizer):
         return self._posterior(*self._surrogate_and_counts(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
-        """Return the logarithm of the expected improvement (18) of allowed deployments, (K, p), shape (K,).
+        """Return the logarithm of the expected improvement, (K,), of allowed deployments, (K, p).
 
         It is the improvement over the lowest observed value or, with noise, over the lowest posterior mean at an
         observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
         process, counts = self._surrogate_and_counts(deployments)
-        return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
+        return log_expected_improvement(self._incumbent_value(process), *self._posterior(process, counts))
 
     def _surrogate_and_counts(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
         """Return the fitted process, and deployments, (K, p), as units in each twin group, (K, G)."""
@@ -160,10 +160,10 @@ class GPpM(Optimizer):
 
     def _posterior(self, process: GaussianProcess, counts: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the posterior mean and standard deviation, each (K,), of deployments given as ``counts``, (K, G)."""
-        mean, variance = process.predict(counts, self._prior(counts) + self._constant)
+        mean, variance = process.predict(counts, self._prior_mean(counts) + self._constant)
         return mean, np.sqrt(variance)
 
-    def _goal(self, process: GaussianProcess) -> float:
+    def _incumbent_value(self, process: GaussianProcess) -> float:
         """Return the lowest observed value; with noise, the lowest posterior mean at an observed deployment."""
         if not self.objective.noisy:
             return min(self.values)
@@ -180,26 +180,26 @@ class GPpM(Optimizer):
         if self.centre is None:
             self._open_region()
         else:
-            self._resize(value, self.centre)
-        moved = told > MOST_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
-        # every second time from ALWAYS_FIT_LIMIT observations on, every fifth from MOST_MODELLED on
-        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT_LIMIT) == 0
+            self._update_region(value, self.centre)
+        moved = told > MAX_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
+        # every second time from ALWAYS_FIT_LIMIT observations on, every fifth from MAX_MODELLED on
+        due = told % (1 + min(told, MAX_MODELLED) // ALWAYS_FIT_LIMIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
             x = self._told[-1]
-            self.process = self.process.with_observation(x, value, self._prior(x[None])[0] + self._constant)
+            self.process = self.process.with_observation(x, value, self._prior_mean(x[None])[0] + self._constant)
 
     def _choose_observations(self) -> Sequence[int]:
         """Return the ascending indices of the observations to fit: all, or of many those nearest to the centre."""
         told = len(self._told)
-        if self.centre is None or told <= MOST_MODELLED or "weights" not in self._repairs:
+        if self.centre is None or told <= MAX_MODELLED or "weights" not in self._repairs:
             return range(told)
         latest_first = np.arange(told)[::-1]  # in a tie, the later ones
         distance = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
-        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MOST_MODELLED]]).tolist()
+        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MAX_MODELLED]]).tolist()
 
-    def _resize(self, value: float, centre: IntArray) -> None:
+    def _update_region(self, value: float, centre: IntArray) -> None:
         """Move, grow, shrink or restart the trust region after a new value (Algorithm 4, lines 13 to 20)."""
         follows, x = "centre" in self._repairs, self._told[-1]
         if value < self._region_value - 1e-9 and (not follows or np.abs(x - centre).sum() <= self.edge):
@@ -234,7 +234,7 @@ class GPpM(Optimizer):
             return np.sqrt(BETA) * deviation - mean
 
         score, bounds = self._score_functions(world, constant, rate)
-        if "start" not in self._repairs and self.space.count <= MOST_LISTED:
+        if "start" not in self._repairs and self.space.count <= MAX_LISTED:
             every = self.space.group_counts(self.space.listing())
             self.centre = every[score(every).argmax()]
         else:
@@ -242,12 +242,12 @@ class GPpM(Optimizer):
             self.centre = climb(self.space, score, bounds, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Return a process fitted to the observations ``rows``, from a previous one, and the constant of its mean."""
+        """Return a process fitted to observations ``rows``, from a previous one, and the constant in its prior mean."""
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
         y = np.array([self.values[k] for k in rows])
-        prior = self._prior(X)
+        prior = self._prior_mean(X)
         constant = float((y - prior).mean()) if "constant" in self._repairs else 0.0
         kernel = DeploymentKernel(np.ones(X.shape[1])) if previous is None else previous.kernel
         shared = "weights" in self._repairs
@@ -258,7 +258,7 @@ class GPpM(Optimizer):
             prior + constant,
             noise_ratio=1e-4 if previous is None else previous.noise_ratio,
             spread=SPREAD if shared else np.inf,
-            steps=PLAIN_STEPS if not shared else FIRST_STEPS if previous is None else NEXT_STEPS,
+            steps=FIT_STEPS_PLAIN if not shared else FIT_STEPS_FIRST if previous is None else FIT_STEPS_NEXT,
             amplitude=None if "scale" in self._repairs else 1.0,
         )
         return process, constant
@@ -271,9 +271,9 @@ class GPpM(Optimizer):
         process = self.process
         for sites in (sites for sites, value in self.taken.items() if value is None):
             x = self.space.group_counts(list(sites))  # asked for but not observed: as if the prediction were observed
-            prior = self._prior(x[None]) + self._constant
+            prior = self._prior_mean(x[None]) + self._constant
             process = process.with_observation(x, process.predict(x[None], prior)[0][0], prior[0])
-        goal = self._goal(process)
+        goal = self._incumbent_value(process)
         score, bounds = self._score_functions(process, self._constant, partial(log_expected_improvement, goal))
         if "climbs" not in self._repairs:
             return self.space.deployment(swap_adaptively(self.space, score, self.centre, self.edge, self.rng))
@@ -285,10 +285,10 @@ class GPpM(Optimizer):
     def _score_functions(
         self, process: GaussianProcess, constant: float, rate: Callable[[FloatArray, FloatArray], FloatArray]
     ) -> tuple[Score, ScoreBounds]:
-        """Return a score, ``rate``, which must fall with the mean and rise with the deviation, and bounds for swaps."""
+        """Return ``rate`` of mean and deviation, falling in the first and rising in the second, and bounds on swaps."""
 
         def score(counts: IntArray) -> FloatArray:
-            mean, variance = process.predict(counts, self._prior(counts) + constant)
+            mean, variance = process.predict(counts, self._prior_mean(counts) + constant)
             return rate(mean, np.sqrt(variance))
 
         def bounds(x: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
@@ -304,8 +304,8 @@ class GPpM(Optimizer):
 
         return score, bounds
 
-    def _prior(self, counts: IntArray) -> FloatArray:
-        """Return the prior mean, but for a constant, of deployments as units in each twin group, (K, G): shape (K,)."""
+    def _prior_mean(self, counts: IntArray) -> FloatArray:
+        """Return the prior mean without its constant, (K,), of deployments as units in each twin group, (K, G)."""
         return self._p_median_values(counts)
 
 
@@ -320,7 +320,7 @@ class GPzero(GPpM):
     2
     """
 
-    def _prior(self, counts: IntArray) -> FloatArray:
+    def _prior_mean(self, counts: IntArray) -> FloatArray:
         return np.zeros(len(counts))
 
     def _p_median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
@@ -333,7 +333,7 @@ def swap_adaptively(
     """Return the deployment, as units in each twin group, (G,), that Algorithm 3 finds, maybe outside the region."""
     # a swap is 2 in Hamming distance; more swaps than free places are impossible
     depth = max(1, int(min(edge / 2, space.units, space.capacities.sum() - space.units)))
-    x, value, left = centre, score(centre[None])[0], SWAPS
+    x, value, left = centre, score(centre[None])[0], SWAPS_PER_STEP
     while left:
         candidates = swap_at_random(space, x, np.full(min(BLOCK, left), depth), rng)
         scores = score(candidates)
@@ -355,14 +355,14 @@ def search_by_climbs(
 ) -> IntArray | None:
     """Return the best deployment, as units in each twin group, (G,), that climbs in the region reach.
 
-    None is returned if all are in ``taken``, (n, G). `climb` starts from the best CHAINS of CANDIDATES random
+    None is returned if all are in ``taken``, (n, G). `climb` starts from the best CLIMBS of CANDIDATES random
     deployments, and from the centre.
     """
     most = max(1, int(min(edge / 2, space.units)))
     pool = np.vstack([centre, swap_at_random(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
     scores = score(pool)
     best, highest = None, -np.inf
-    for k in {0, *np.argsort(-scores)[:CHAINS]}:
+    for k in {0, *np.argsort(-scores)[:CLIMBS]}:
         start_taken = (taken == pool[k]).all(axis=1).any()  # a start already taken must not end the climb
         x, value = climb(space, score, bounds, pool[k], -np.inf if start_taken else scores[k], (centre, edge), taken)
         if value > highest:
@@ -404,12 +404,12 @@ def climb(
 
 
 def _best_swap(
-    score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
+    score: Score, upper_bounds: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
 ) -> tuple[IntArray | None, float]:
     """Return the deployment, (G,), after the best swap of x, and its score; None if no score is above ``value``."""
-    best, left = None, np.flatnonzero(upper > value)
-    left = left[np.argsort(-upper.flat[left], kind="stable")]
-    while len(left) and upper.flat[left[0]] > value:  # bounds descend: the rest cannot be better
+    best, left = None, np.flatnonzero(upper_bounds > value)
+    left = left[np.argsort(-upper_bounds.flat[left], kind="stable")]
+    while len(left) and upper_bounds.flat[left[0]] > value:  # bounds descend: the rest cannot be better
         some, left = left[:BLOCK], left[BLOCK:]
         candidates, rows = np.repeat(x[None], len(some), axis=0), np.arange(len(some))
         candidates[rows, gives[some // len(takes)]] -= 1

@@ -116,7 +116,7 @@ class SparBL(Optimizer):
         self._coef = data.unscaled_coefficients(np.mean(drawn, axis=0))
         return self._coef
 
-    def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _quadratic_terms(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return A, (G, G), and b, (G,), of the model xᵀA x + (b - diag A)ᵀx with coefficients ``coef``, (D,)."""
         G, n, m = len(self.space.capacities), len(self._free), len(self._pairs[0])
         A, b = np.zeros((G, G)), np.zeros(G)
@@ -130,7 +130,7 @@ class SparBL(Optimizer):
     def _minimize_model(self, coef: FloatArray) -> IntArray:
         """Return the best allowed deployment, (p,), that is found for the model with coefficients ``coef``, (D,)."""
         limits = {"floors": self.space.floors, "capacities": self.space.capacities}
-        A, b = self._quadratic(coef)
+        A, b = self._quadratic_terms(coef)
         found = minimize_quadratic(A, b, self.space.units, **limits, method=self.method, rng=self.rng)
         return self.space.deployment(found.x)
 
@@ -178,8 +178,8 @@ class SparBLPlus(SparBL):
     def _minimize_model(self, coef: FloatArray) -> IntArray:
         space, told = self.space, [self.sites[k] for k in np.argsort(self.values, kind="stable")[:4]]
         starts = space.group_counts([*told, *space.sample(4, rng=self.rng)])
-        model, tables = (*self._quadratic(coef), coef[-2:]), (self._order, self._ranks, self._cost)
-        return space.deployment(_descend(*model, starts, space.floors, space.capacities, *tables))
+        model, tables = (*self._quadratic_terms(coef), coef[-2:]), (self._order, self._ranks, self._cost)
+        return space.deployment(_minimize_by_best_swaps(model, starts, space.floors, space.capacities, tables))
 
 
 @njit(cache=True, nogil=True)
@@ -205,23 +205,15 @@ def _preferred_units(counts: IntArray, order: IntArray, cost: FloatArray) -> tup
 
 
 @njit(cache=True, nogil=True)
-def _descend(
-    A: FloatArray,
-    b: FloatArray,
-    weights: FloatArray,
-    starts: IntArray,
-    floors: IntArray,
-    capacities: IntArray,
-    order: IntArray,
-    ranks: IntArray,
-    cost: FloatArray,
+def _minimize_by_best_swaps(
+    model: tuple[FloatArray, ...], starts: IntArray, floors: IntArray, capacities: IntArray, tables: tuple[Any, ...]
 ) -> IntArray:
-    """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x.
+    """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x, (G,).
 
-    x holds the units at each place, shape (G,). cover(x) holds the two features that `SparBLPlus` adds, and ``weights``
-    their coefficients. ``ranks``, (G, M), are each place's positions in ``order``; this and ``cost`` are as for
-    `_preferred_units`.
+    ``model`` has A, b and weights, the coefficients of the two features cover(x) that `SparBLPlus` adds. ``tables`` has
+    order and, last, cost as for `_preferred_units`, and between them each place's positions in order, (G, M).
     """
+    (A, b, weights), (order, ranks, cost) = model, tables
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf
     for s in range(len(starts)):

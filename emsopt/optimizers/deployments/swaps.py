@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from ..._running.loop import ShowProgress, bar
+from ..._running.loop import ShowProgress, progress_bar
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...errors import _validate
 from ...errors._types import FloatArray, IntArray, Progress, Rng, Sites
@@ -36,12 +36,12 @@ from ..result import Run
 from ._base import Optimizer
 
 RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models
-MOST_SWAPS = 100  # swaps tried around a deployment before it counts as a local optimum
-KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
+MAX_SWAPS = 100  # swaps tried around a deployment before it counts as a local optimum
+KICK_SIZES = 3  # the swaps made at once to leave it are 2 to 1 + KICK_SIZES
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
 # Enumerations up to this many deployments take at most about half a minute on two cores.
-AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
-HIGHEST_LOAD, LEAST_PROBABILITY = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
+MAX_ENUMERATED = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
+MAX_LOAD, MIN_PROBABILITY = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
 
 
 def local_search(
@@ -78,7 +78,7 @@ def local_search(
     [2, 4]
     """
     number = CLASSICAL_STARTS + _validate.whole_number(restarts, "restarts", low=0) if starts is None else len(starts)
-    with bar(progress, number, "start") as show:
+    with progress_bar(progress, number, "start") as show:
         if starts is None:
             chosen = _make_starts(objective.space, restarts, rng, show)
         else:
@@ -187,7 +187,7 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
 
 def enumeration_limit(objective: Objective) -> int:
     """Return the largest number of deployments up to which `best_deployment` enumerates them instead of searching."""
-    most = AFFORDABLE[objective.evaluator]
+    most = MAX_ENUMERATED[objective.evaluator]
     return most if is_mean(objective.metric) else min(most, 200_000)  # other metrics take 0.1 ms or more for each
 
 
@@ -227,25 +227,21 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
         return Run(sites, value, evaluated, "proven by enumeration", history, sites, value)
     guided = objective.evaluator != "approximate"
     number = CLASSICAL_STARTS + RESTARTS
-    with bar(progress, number + guided, "start") as show:
+    with progress_bar(progress, number + guided, "start") as show:
         starts = _make_starts(space, RESTARTS, rng, show)
         if guided:
             options = {name: value for name, value in objective.options.items() if name == "capacity"}
             guide = Objective(space.city, space, "approximate", objective.metric, **options)
             starts = [space.canonical(_descend(guide, starts, None, show).x)]
-
-        def show_second(done: int, note: str = "", total: int | None = None) -> object:
-            return show(done + number * guided, note)
-
-        return _descend(objective, starts, None, show_second)
+        return _descend(objective, starts, None, lambda done, note="", total=None: show(done + number * guided, note))
 
 
 class LocalSearchPlus(Optimizer):
     """Swap local search that tries the most promising swaps first and leaves local optima by random kicks.
 
-    The first deployment is the p-median, improved by swaps as far as the estimate falls. Swaps are tried in the order
-    of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
-    random promising swaps are made at once from the best deployment, and the search goes on from there.
+    The first deployment is the p-median, improved by swaps while they lower the estimated cost (`expected_changes`).
+    Swaps are tried in the order of this estimate, and the first better deployment is the next centre. If none of the
+    first 100 is better, the search goes on after two to four random promising swaps of the best deployment.
 
     This method, which is ours, takes any metric. Noise misleads it as it does `LocalSearch`.
     """
@@ -259,21 +255,21 @@ class LocalSearchPlus(Optimizer):
         self._centre: IntArray | None = None
         self._around: list[IntArray] = []
 
-    def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return the best swaps by the estimate, (k, 2) twin groups, and the changes of it, (k,), ascending."""
+    def _promising_swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the best swaps, (k, 2) twin groups, and the changes of the estimated cost, (k,), ascending."""
         change = expected_changes(self._estimate, counts)
         gives, takes = self.space.swappable_groups(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
-        some = np.argsort(change, axis=None, kind="stable")[:MOST_SWAPS]
-        some = some[np.isfinite(change.flat[some])]  # fewer than MOST_SWAPS swaps may exist
+        some = np.argsort(change, axis=None, kind="stable")[:MAX_SWAPS]
+        some = some[np.isfinite(change.flat[some])]  # fewer than MAX_SWAPS swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
     def _descend_estimate(self, sites: IntArray) -> IntArray:
         """Improve a deployment by the swap that lowers the estimate most, until none lowers it; return the result."""
         counts = self.space.group_counts(sites)
         while True:
-            swaps, changes = self._swaps(counts)
+            swaps, changes = self._promising_swaps(counts)
             if not len(swaps) or changes[0] > -1e-12:
                 return self.space.deployment(counts)
             counts = _swap_units(counts, swaps[0])
@@ -295,12 +291,12 @@ class LocalSearchPlus(Optimizer):
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
             for _ in range(1 + self._kicks + more):
-                swaps = self._swaps(counts)[0]
+                swaps = self._promising_swaps(counts)[0]
                 counts = _swap_units(counts, swaps[self.rng.integers(len(swaps))]) if len(swaps) else counts
             sites = self.space.deployment(counts)
             if self.is_free(sites):
                 break
-        self._kicks = self._kicks % KICKS + 1  # 2, 3, 4 swaps, then 2 again
+        self._kicks = self._kicks % KICK_SIZES + 1  # 2, 3, 4 swaps, then 2 again
         return sites
 
     def _learn(self, sites: IntArray, value: float) -> None:
@@ -308,7 +304,7 @@ class LocalSearchPlus(Optimizer):
             if value <= min(self.values):
                 self._kicks = 1  # after a new best, small kicks first
             self._value, self._centre = value, self.space.group_counts(sites)
-            self._around = list(self._swaps(self._centre)[0])
+            self._around = list(self._promising_swaps(self._centre)[0])
 
 
 def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
@@ -336,8 +332,8 @@ def prepare_estimate(objective: Objective) -> EstimateInput:
     first_site = np.unique(city.twin_groups, return_index=True)[1]
     groups = np.ascontiguousarray(np.argsort(city.preference_ranks[first_site], axis=0).T)
     costs = np.take_along_axis(objective.costs[first_site].T, groups, axis=1) * city.demand_shares[:, None]
-    load = min(city.offered_load(units), HIGHEST_LOAD)
-    depth = np.clip(int(np.ceil(np.log(LEAST_PROBABILITY) / np.log(load))), 1, units)
+    load = min(city.offered_load(units), MAX_LOAD)
+    depth = np.clip(int(np.ceil(np.log(MIN_PROBABILITY) / np.log(load))), 1, units)
     return EstimateInput(groups, costs, (1 - load) * load ** np.arange(depth))
 
 
@@ -345,7 +341,7 @@ def prepare_estimate(objective: Objective) -> EstimateInput:
 def _list_first_units(
     groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
 ) -> tuple[int, int]:
-    """Fill ``unit``, ``paid`` with group and cost of the units that atom j prefers; return numbers of units, groups."""
+    """Fill ``unit``, ``paid`` with group and cost of the units atom j prefers; return how many units and groups."""
     n = last = 0
     while n < len(unit) and last < len(counts):
         for _ in range(min(counts[groups[j, last]], len(unit) - n)):
@@ -364,11 +360,11 @@ def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, soon
 
 
 @njit(cache=True, nogil=True)
-def expected_changes(of: EstimateInput, counts: IntArray) -> FloatArray:
+def expected_changes(data: EstimateInput, counts: IntArray) -> FloatArray:
     """Return the change of expected cost, (G, G), if a unit moves from group g to another, h, at ``counts``, (G,)."""
-    groups, costs = of.groups, of.costs
-    (M, G), R = groups.shape, len(of.shares)
-    q = np.append(of.shares, 0.0)  # a unit beyond the last place counts for nothing
+    groups, costs = data.groups, data.costs
+    (M, G), R = groups.shape, len(data.shares)
+    q = np.append(data.shares, 0.0)  # a unit beyond the last place counts for nothing
     change, leave, enter = np.zeros((G, G)), np.zeros(G), np.zeros(G)
     unit, paid = np.empty(R + 1, np.int64), np.empty(R + 1)  # one more than counts: it moves up if another leaves
     later, sooner, stands = np.zeros(R + 2), np.zeros(R + 2), np.zeros(R + 1, np.bool_)

@@ -69,12 +69,12 @@ class TruncatedNormal:
         return np.clip(0.5 + self.scale * ndtri(below + np.asarray(u) * (above - below)), 0, 1)
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
-        """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
+        """Return E exp(-(X - a)² / (2 w²)) for X of this distribution, elementwise in ``a``."""
         a, s, c = np.asarray(a, dtype=float), self.scale, 0.5
         both = s**2 + w**2
         # the product of two Gaussians is one around `middle`, of which only the part in [0, 1] counts
         middle, spread = (a * s**2 + c * w**2) / both, s * w / np.sqrt(both)
-        inside, total = _normal_share(middle, spread), _normal_share(c, s)
+        inside, total = _normal_probability(middle, spread), _normal_probability(c, s)
         return np.exp(-((a - c) ** 2) / (2 * both)) * w / np.sqrt(both) * inside / total
 
 
@@ -93,8 +93,8 @@ class Uniform:
         return np.asarray(u, dtype=float)
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
-        """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
-        return w * np.sqrt(2 * np.pi) * _normal_share(np.asarray(a, dtype=float), w)
+        """Return E exp(-(X - a)² / (2 w²)) for X of this distribution, elementwise in ``a``."""
+        return w * np.sqrt(2 * np.pi) * _normal_probability(np.asarray(a, dtype=float), w)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +124,7 @@ class Empirical:
         return self.values[np.minimum((np.asarray(u) * n).astype(int), n - 1)]  # u = 1 would give rank n
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
-        """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
+        """Return E exp(-(X - a)² / (2 w²)) for X of this distribution, elementwise in ``a``."""
         return np.exp(-((np.asarray(a)[..., None] - self.values) ** 2) / (2 * w**2)).mean(axis=-1)
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ def _legendre_rule() -> tuple[FloatArray, FloatArray]:
     return np.polynomial.legendre.leggauss(200)
 
 
-def _normal_share(centre: float | FloatArray, scale: float) -> FloatArray:
+def _normal_probability(centre: float | FloatArray, scale: float) -> FloatArray:
     """Return the probability that a normal variable of mean ``centre`` and deviation ``scale`` lies in [0, 1]."""
     from scipy.special import ndtr
 

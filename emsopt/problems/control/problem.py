@@ -45,7 +45,7 @@ from .marginals import Marginal
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 CHUNK_SIZE = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCREENING_POINTS, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
-CLIMB_STARTS, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
+CLIMB_STARTS, CLIMB_NODES, DIFFERENCE_STEP = 6, 2048, 1e-6  # a step well above rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +66,8 @@ class ControlProblem:
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray
-        Best expected value v_i of each set and the values of its variables that attain it, or empty; see `solved`. If
-        anything but the costs changes, such as the marginals, they must be recomputed.
+        Best expected value v_i of each set and the values of its variables that attain it, or empty; see
+        `with_set_values`. If anything but the costs changes, such as the marginals, they must be recomputed.
 
     Examples
     --------
@@ -97,11 +97,9 @@ class ControlProblem:
                 f"{f.bounds.tolist()}. Convert it by its method on_unit_cube."
             )
         if f.noise_sd:
-            raise InputError(
-                f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem."
-            )
+            raise InputError(f"`objective` must have no noise, but {f.name} has; pass `noise_sd` to ControlProblem.")
         variables = f.variables
-        control_sets = parse_sets(self.control_sets, variables)
+        control_sets = parse_control_sets(self.control_sets, variables)
         m = len(control_sets)
         n, k = len(self.set_values), len(self.set_points)
         if (n, k) not in ((0, 0), (m, m)):
@@ -132,7 +130,7 @@ class ControlProblem:
         return tuple(map(self._set_name, range(len(self.control_sets))))
 
     def _set_name(self, i: int) -> str:
-        members, left = self.control_sets[i], self.uncontrolled(i)
+        members, left = self.control_sets[i], self.uncontrolled_variables(i)
         names = [self.objective.variables[k] for k in members]
         if not len(left):
             return "all"
@@ -142,7 +140,7 @@ class ControlProblem:
             return f"{names[0]} to {names[-1]}"
         return ", ".join(names)
 
-    def uncontrolled(self, i: int) -> IntArray:
+    def uncontrolled_variables(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
@@ -151,7 +149,7 @@ class ControlProblem:
         n = _validate.whole_number(n, "nodes", high=2**22)  # for 12 variables, 400 MB
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
-        u = sobol(self.dimension, n)
+        u = sobol_points(self.dimension, n)
         return np.column_stack([X.quantile(u[:, k]) for k, X in enumerate(self.marginals)])
 
     def expected(self, i: int, x: ArrayLike, nodes: int = NODES) -> FloatArray:
@@ -166,7 +164,7 @@ class ControlProblem:
         def mean_over_nodes(chunk: FloatArray) -> FloatArray:
             points = np.repeat(common[None], len(chunk), axis=0)
             points[:, :, controlled] = chunk[:, None]
-            each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
+            each = np.asarray(self.objective.noise_free_value(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
         values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK_SIZE // len(common)))
@@ -179,7 +177,7 @@ class ControlProblem:
         u = draws.random(self.dimension)  # all variables draw, so that the chosen set does not change the stream
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x
-        value = self.objective.exact(point) + self.noise_sd * draws.standard_normal()
+        value = self.objective.noise_free_value(point) + self.noise_sd * draws.standard_normal()
         return Play(point, float(value), self._cost_quantile(self.costs[i], draws.random()))
 
     def _cost_quantile(self, mean: float, u: float) -> float:
@@ -205,7 +203,7 @@ class ControlProblem:
             raise InputError(f"`x` must lie in [0, 1]; it ranges from {values.min():g} to {values.max():g}.")
         return i, values
 
-    def solved(self) -> "ControlProblem":
+    def with_set_values(self) -> "ControlProblem":
         """Return the problem with `set_values` and `set_points`, computed by a long search if missing."""
         if len(self.set_values):
             return self
@@ -213,9 +211,9 @@ class ControlProblem:
         return replace(self, set_values=np.array(values), set_points=points)
 
     def best_of_set(self, i: int) -> tuple[float, FloatArray]:
-        """Search long for the best expected value of set ``i``; return it and the values that attain it, shape (k,)."""
+        """Search thoroughly for the best expected value of set ``i``; return it and the values that attain it, (k,)."""
         controlled, known = list(self.control_sets[i]), self.objective.best_x
-        return long_search(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
+        return maximize_mean(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 
     def acceptable(self, alpha: float) -> IntArray:
         """Return the indices of the acceptable sets, C_*, for the tolerance α = ``alpha``.
@@ -223,7 +221,7 @@ class ControlProblem:
         Their best expected value is at least 1 - alpha times the largest of all sets, both measured from ``worst``.
         """
         check_alpha(alpha)
-        values = self.solved().set_values
+        values = self.with_set_values().set_values
         if values.max() <= self.worst:
             found = f"it is {self.worst:g}, but the best expected value is {values.max():g}"
             raise InputError(f"`worst` must be a lower bound of the objective; {found}.")
@@ -269,40 +267,42 @@ def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: Flo
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
 
-def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
+def maximize_mean(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
     """Return the largest value of ``expected(x, nodes)``, x of shape (n, d), on the unit cube, and its point, (d,)."""
     from scipy.optimize import minimize
 
-    screened = sobol(d, SCREENING_POINTS)  # few nodes are enough to rank points
+    screened = sobol_points(d, SCREENING_POINTS)  # few nodes are enough to rank points
     starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMB_STARTS]]
     if start is not None:
         starts = np.vstack([starts, start])
 
-    def descent(x: FloatArray) -> tuple[float, FloatArray]:
-        shifts = np.where(x > 0.5, -STEP, STEP)  # away from the border, where the objective is not defined
+    def negated_value(x: FloatArray) -> tuple[float, FloatArray]:
+        shifts = np.where(x > 0.5, -DIFFERENCE_STEP, DIFFERENCE_STEP)  # beyond the border there are no values
         values = expected(np.vstack([x, x + np.diag(shifts)]), CLIMB_NODES)
         return -values[0], -(values[1:] - values[0]) / shifts
 
-    ends = [minimize(descent, x, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * d).x for x in starts]
+    ends = [minimize(negated_value, x, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * d).x for x in starts]
     candidates = np.vstack([starts, np.clip(ends, 0, 1)])
     x = candidates[np.argmax(expected(candidates, CLIMB_NODES))]
     return float(expected(x)), x  # the maximum over few nodes is biased upwards
 
 
-def sobol(d: int, n: int) -> FloatArray:
+def sobol_points(d: int, n: int) -> FloatArray:
     """Return n Sobol points of the unit cube with a fixed scrambling, shape (n, d)."""
     from scipy.stats import qmc
 
     return qmc.Sobol(d, seed=1).random(n)  # fixed: all sets and runs have the same nodes
 
 
-def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+def parse_control_sets(
+    control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]
+) -> tuple[tuple[int, ...], ...]:
     """Return control sets, given by indices or names of variables, as ascending tuples of indices; raise if invalid."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
             raise InputError(f"Control set {i} must be a list of variables; got {_validate.quote(members)}.")
-        indices = tuple(sorted(_index(k, i, variables) for k in members))
+        indices = tuple(sorted(_variable_index(k, i, variables) for k in members))
         if not indices or _validate.first_repeated(indices) is not None:
             raise InputError(f"Control set {i} must name one or more variables, each once; got {list(members)}.")
         if indices in result:  # a learner could never prefer the dearer one
@@ -312,7 +312,7 @@ def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[
     return tuple(result)
 
 
-def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
+def _variable_index(member: int | str, i: int, variables: Sequence[str]) -> int:
     """Return the index of a variable of set ``i`` that is given by its index or name."""
     if not isinstance(member, str):
         return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)

@@ -42,10 +42,10 @@ setting         range                         what it does
 
 .. math:: f(u) = R(0) - R(u) - \sum_k b_k u_k^{q_k}
 
-R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
-and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
-referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response with the free units,
-averaged over the number of busy units (Erlang's loss formula).
+R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and
+BURDEN_POWERS and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for
+relocation, callers referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response
+with the free units, averaged over the number of busy units (Erlang's loss formula).
 """
 
 import csv
@@ -67,17 +67,17 @@ from .problem import ControlProblem, evaluate_in_chunks
 
 # mean costs of the seven control sets, in their order
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
-VARIANCES = (0.02, 0.04)
+MARGINAL_VARIANCES = (0.02, 0.04)
 SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
 AIRFOIL_SETS = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
 
 EMS_SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
-FLEET = np.arange(7, 13)
-TURNOUT_MIN = (2.75, 0.75)
-LOADS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
+FLEET_SIZES = np.arange(7, 13)
+TURNOUT_MINUTES = (2.75, 0.75)
+LOAD_FACTORS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
-POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
+BURDEN_POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
 EMS_SETS = (
     ("turnout",),
     ("turnaround",),
@@ -153,9 +153,9 @@ def _sound_level(points: FloatArray) -> FloatArray:
 
 # -- plant --
 
-PUBLISHED = "sebtsh/cost-varying-variable-subsets-BO/16ffdab13ede72fbed2427995a1c27b75993135d"  # repository and commit
-URL = f"https://raw.githubusercontent.com/{PUBLISHED}/data/plant/gp_leaf_dict.p"
-SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
+PLANT_SOURCE = "sebtsh/cost-varying-variable-subsets-BO/16ffdab13ede72fbed2427995a1c27b75993135d"  # with the commit
+PLANT_URL = f"https://raw.githubusercontent.com/{PLANT_SOURCE}/data/plant/gp_leaf_dict.p"
+PLANT_SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
 
 PLANT_RANGES = np.array([(0, 7.7), (0, 3.5), (0, 10.4), (8.9, 11.3), (2.5, 6.5)])
 JITTER = 1e-6  # that of GPflow, with which q was trained
@@ -172,10 +172,10 @@ def plant() -> Problem:
 
 @cache
 def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the plant's lengthscales, (5,), inducing points divided by them, (464, 5), and coefficients, (464,)."""
+    """Return the plant's model: lengthscales, (5,), inducing points divided by them, (464, 5), coefficients, (464,)."""
     from scipy.linalg import solve_triangular
 
-    raw = pickles.read_arrays(locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256))
+    raw = pickles.read_arrays(locate.find_data("plant_growth/gp_leaf_dict.p", PLANT_URL, PLANT_SHA256))
     lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])  # the file has inverse softpluses
     variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])
     Z = raw[".inducing_variable.inducing_variable_list[0].Z"] / lengthscales
@@ -209,21 +209,21 @@ def _travel_tables() -> list[Any]:
     turnout = float(city.turnout_times[0])
     medians = {p: p_median(city, p) for p in range(1, 13)}  # relocation needs all numbers of free units
     best = np.array([median.objective for median in medians.values()]) - turnout
-    static, relocated = np.empty((2, len(FLEET), len(LOADS)))
-    for k, load in enumerate(LOADS):
+    static, relocated = np.empty((2, len(FLEET_SIZES), len(LOAD_FACTORS)))
+    for k, load in enumerate(LOAD_FACTORS):
         scaled = city.scaled(load)
         offered = load * city.offered_load(1)
-        for j, p in enumerate(FLEET.tolist()):
+        for j, p in enumerate(FLEET_SIZES.tolist()):
             static[j, k] = approximate_hypercube(scaled, medians[p].sites).mean_response - turnout
             busy = np.cumprod(np.append(1.0, offered / np.arange(1, p)))
             relocated[j, k] = busy / busy.sum() @ best[p - 1 :: -1]  # k of p busy: a^k / k!; p - k free
-    return [RectBivariateSpline(FLEET, LOADS, table, kx=3, ky=3) for table in (static, relocated)]
+    return [RectBivariateSpline(FLEET_SIZES, LOAD_FACTORS, table, kx=3, ky=3) for table in (static, relocated)]
 
 
-def _response(u: FloatArray) -> FloatArray:
+def _mean_response(u: FloatArray) -> FloatArray:
     """Return the mean response (min), (n,), under the settings u, (n, 5)."""
-    units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
-    turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
+    units = FLEET_SIZES[0] + u[:, 0] * (FLEET_SIZES[-1] - FLEET_SIZES[0])
+    turnout = TURNOUT_MINUTES[0] + u[:, 1] * (TURNOUT_MINUTES[1] - TURNOUT_MINUTES[0])
     first, last = 1.25, 0.75  # relative to today's, for demand and for turnaround
     load = (first + u[:, 3:] * (last - first)).prod(axis=1)  # dispatch depends on calls times service time only
     static, relocated = (spline.ev(units, load) for spline in _travel_tables())
@@ -232,7 +232,8 @@ def _response(u: FloatArray) -> FloatArray:
 
 def _minutes_saved(u: FloatArray) -> FloatArray:
     """Return the mean response saved minus the burdens (min), (n,), of the settings u, (n, 5)."""
-    return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS  # 0 is the slowest value of each setting
+    slowest = np.zeros((1, 5))
+    return _mean_response(slowest) - _mean_response(u) - u**BURDEN_POWERS @ BURDENS
 
 
 def _hill(u: FloatArray) -> FloatArray:
@@ -248,7 +249,7 @@ def _add_irrelevant_inputs(problem: Problem) -> Problem:
     return Problem(name, function, [(0, 1)] * len(best_x), "max", base.best_value, best_x)
 
 
-DOC = """Return {what}.
+DOCSTRING_TEMPLATE = """Return {what}.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ def _problem_factory(
 
     make.__name__ = make.__qualname__ = f"{name}_control"
     skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package
-    make.__doc__ = DOC.format(name=name, what=what, m=len(control_sets), skip=skip)
+    make.__doc__ = DOCSTRING_TEMPLATE.format(name=name, what=what, m=len(control_sets), skip=skip)
     return make
 
 

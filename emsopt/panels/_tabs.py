@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..errors._types import IntArray
 from ..evaluators import Evaluation
 from ..planning import LogModel, units_needed
-from ..planning.steps import narrow_cells
+from ..planning.steps import find_best, narrow_cells
 from . import _charts
 from ._deployments import BEST_NAMES, MEDIAN_NAME, Deployments
 from ._trust import TrustTabs

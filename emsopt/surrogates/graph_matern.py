@@ -148,11 +148,11 @@ class GraphMatern:
             found[start : start + len(part)] = block[columns].T
         return found if np.array_equal(place, np.arange(len(unique))) else found[place]
 
-    def local_covariance(self, edges: IntArray, halo: int = HALO_TURNS) -> FloatArray:
-        """Return nearly exact covariances, (k, k), of edges, (k,), ignoring all more than ``halo`` turns away."""
+    def local_covariance(self, edges: IntArray) -> FloatArray:
+        """Return nearly exact covariances, (k, k), of edges, (k,), ignoring all more than `HALO_TURNS` away."""
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
-        for _ in range(halo):
+        for _ in range(HALO_TURNS):
             inside[self.matrix[inside].indices] = True  # two edges share an entry if a legal turn joins them
         patch = np.flatnonzero(inside)
         factor = _factorise(self.matrix[patch][:, patch])

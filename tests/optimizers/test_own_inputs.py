@@ -238,6 +238,7 @@ def test_bad_starts_are_refused():
         ({"initial": [[0.5, 0.5]]}, r"`initial\[0\]` must have shape"),
         ({"initial": [([0.5, 0.5], "low")]}, r"`initial\[0\]`: the value must be a number; got 'low'"),
         ({"initial": ([[0.1, 0.2]], [1.0, 2.0])}, "one value per candidate; got 1 candidates and 2 values"),
+        ({"initial": ([0.1, 0.2], 3.0)}, "`initial` must be pairs"),
         # a list holds pairs; only a tuple holds candidates and values
         ({"bounds": [(0, 1)], "initial": [[[0.1], [0.5]], [0.7, 0.2]]}, r"`initial\[1\]` must have shape"),
         ({"bounds": {"a": (0, 1)}, "x0": {"b": 1}}, "`x0` must have the inputs a; got b"),

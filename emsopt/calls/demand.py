@@ -226,7 +226,17 @@ def aggregate_calls(
     >>> eo.calls.aggregate_calls(*eo.datasets.practice_calls(), cell_km=2)
     <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
     """
-    return demand_and_atoms(**locals())[0]
+    demand, *_ = demand_and_atoms(
+        calls,
+        stations,
+        cell_km=cell_km,
+        areas=areas,
+        reach_km=reach_km,
+        empty_days=empty_days,
+        area_name=area_name,
+        crs=crs,
+    )
+    return demand
 
 
 def demand_and_atoms(

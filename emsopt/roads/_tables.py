@@ -42,7 +42,9 @@ MIN_LENGTH_M = 0.1  # nodes may coincide, but a length must be above 0
 FILE_NAMES = ("nodes.csv", "arcs.csv")
 
 
-def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> dict[str, Any]:
+def read_tables(
+    nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None, *, two_way: bool
+) -> dict[str, Any]:
     """Return the keyword arguments of `RoadNetwork` from tables of nodes and arcs."""
     node, arc = map(Table.of, _frames(nodes, arcs), ("nodes", "arcs"))
     names = _cell_texts(node, NODE_COLUMNS, "a column 'index' or 'id', the name of each node")
@@ -70,6 +72,10 @@ def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | 
         classes = np.where((access[tails] == 0) & (access[heads] == 0), "motorway", "unknown").tolist()
     numbered = [f"arc {k + 1}" for k in range(len(tails))]
     ids = _cell_texts(arc, NODE_COLUMNS, "") if arc.column(NODE_COLUMNS) else numbered
+    if _validate.as_bool(two_way, "two_way"):
+        tails, heads = np.append(tails, heads), np.append(heads, tails)
+        lengths, speeds, classes = np.tile(lengths, 2), np.tile(speeds, 2), np.tile(classes, 2).tolist()
+        ids += [f"-{name}" for name in ids]
     return {
         "lengths": lengths,
         "speed_limits": speeds,

@@ -130,6 +130,7 @@ class RoadNetwork(LineGraph):
         *,
         heights: Callable[[FloatArray], ArrayLike] | None = None,
         vehicle: str = "passenger",
+        strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
         """Read the roads for cars of an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``; raise if it has none.
@@ -146,10 +147,12 @@ class RoadNetwork(LineGraph):
             between the portals.
         vehicle : {"passenger", "emergency"}
             "emergency" adds the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
+        strongly_connected : bool
+            Whether to keep only the largest strongly connected component, as `from_sumo` does.
         path, name
-            As for `from_sumo`, and so is the component that is kept.
+            As for `from_sumo`.
         """
-        return cls._from_arguments(path, read_osm(path, heights, vehicle), name)
+        return cls._from_arguments(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
     @classmethod
     def from_tables(
@@ -157,6 +160,7 @@ class RoadNetwork(LineGraph):
         nodes: pd.DataFrame | PathLike,
         arcs: pd.DataFrame | PathLike | None = None,
         *,
+        two_way: bool = False,
         strongly_connected: bool = True,
     ) -> RoadNetwork:
         """Make a network from a table of nodes and a table of arcs, as DataFrames or .csv files.
@@ -168,21 +172,23 @@ class RoadNetwork(LineGraph):
         Parameters
         ----------
         nodes, arcs : DataFrame or path-like
-            An arc is driven from its first to its second node; a two-way street is two arcs. Without ``arcs``,
-            ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
-        strongly_connected : bool
-            Whether to keep only the largest strongly connected component, as `from_sumo` does.
+            Without ``arcs``, ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
+        two_way : bool
+            Whether each arc is driven in both directions; otherwise only from its first to its second node.
+        strongly_connected
+            As for `from_osm`.
 
         Examples
         --------
         >>> import pandas as pd
         >>> nodes = pd.DataFrame({"index": [1, 2, 3], "x": [0, 1000, 2000], "y": [0, 0, 0]})
-        >>> arcs = pd.DataFrame({"fromNode": [1, 2, 2, 3], "toNode": [2, 3, 1, 2], "minutes": [1.0, 2.0, 1.0, 2.0]})
-        >>> RoadNetwork.from_tables(nodes, arcs).travel_times([(0, 0)], [(2000, 0), (1500, 0)]).round(6).tolist()
+        >>> arcs = pd.DataFrame({"fromNode": [1, 2], "toNode": [2, 3], "minutes": [1.0, 2.0]})
+        >>> net = RoadNetwork.from_tables(nodes, arcs, two_way=True)
+        >>> net.travel_times([(0, 0)], [(2000, 0), (1500, 0)]).round(6).tolist()
         [[3.0, 2.0]]
         """
         source = "roads" if isinstance(nodes, pd.DataFrame) else nodes
-        return cls._from_arguments(source, read_tables(nodes, arcs), None, strongly_connected)
+        return cls._from_arguments(source, read_tables(nodes, arcs, two_way=two_way), None, strongly_connected)
 
     @classmethod
     def read(cls, path: PathLike) -> RoadNetwork:

@@ -190,7 +190,8 @@ def test_tables_take_speeds_and_the_straight_line():
     np.testing.assert_allclose(net.lengths, 1111.95, atol=0.01)  # a hundredth of a degree on the meridian
     np.testing.assert_allclose(net.speed_limits, [10, 20])
     assert (net.classes, net.connections.tolist()) == (("primary", "road"), [[0, 1]])
-    both = RoadNetwork.from_tables(nodes, pd.concat([arcs, arcs.rename(columns={"u": "v", "v": "u"})]))
+    both = RoadNetwork.from_tables(nodes, arcs, two_way=True)
+    assert (len(set(both.ids)), both.classes) == (4, ("primary", "road") * 2)
     back = both.travel_times([(10.0, 50.02)], [(10.0, 50.0)])
     assert back[0, 0] == pytest.approx(1111.95 / 60 * (1 / 10 + 1 / 20), abs=1e-3)
 

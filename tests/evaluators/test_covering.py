@@ -99,8 +99,8 @@ def test_stopped_early_it_says_how_much_more_is_possible(busy):
 
 
 def test_the_bound_of_a_program_that_is_stopped_is_used(monkeypatch):
-    solve, city = _cover_search.integer_program, plane_city(100, 400, 0)
-    monkeypatch.setattr(_cover_search, "integer_program", lambda *given: (*solve(*given)[:2], False))
+    solve, city = _cover_search.solve_integer_program, plane_city(100, 400, 0)
+    monkeypatch.setattr(_cover_search, "solve_integer_program", lambda *given: (*solve(*given)[:2], False))
     assert mexclp(city, 20, 2.5, 0.0).gap == pytest.approx(0, abs=1e-9)
 
 

@@ -58,7 +58,7 @@ def test_etc_groups_by_size_and_as_in_the_authors_code(authors, both, claim):
     assert (ends["verdict"] == "tie").all()
     problem, text = eo.problems.levy_control(), eo.optimizers.LEARNERS["etc-50"]
     for kind, groups in ((text, [[0, 1, 2, 3], [4, 5], [6]]), (authors.ETCByIndex, [[4, 0, 1, 2], [5, 3, 6]])):
-        learner, rng, sets = kind(problem, rng=0), np.random.default_rng(1), []
+        learner, rng, sets = kind(problem, budget=100, rng=0), np.random.default_rng(1), []
         assert (learner.plays_per_group, learner.groups) == (50, groups)
         learner.plays_per_group = 3
         for _ in range(10):

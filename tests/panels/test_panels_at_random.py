@@ -156,7 +156,7 @@ def test_inputs_are_labelled_and_no_sequence_of_changes_ends_in_an_exception(nam
         ("load", "deployment._charts.figures_table", "load", "message"),
         ("optimizer", "optimizer.Trace.step", "step", "message"),
         ("dashboard", "_uploads._unpack_uploads", "read", "message"),
-        ("dashboard", "_tabs.search", "search", "answer"),
+        ("dashboard", "_tabs.find_best", "search", "answer"),
     ],
 )
 def test_an_unexpected_error_is_said_and_logged(name, fails, action, told, quick, monkeypatch, caplog):

@@ -213,7 +213,7 @@ def fit_law(
             break
         parameters, influence, _ = best_of(kind, hours, other, parameters, 2 + freedom)
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
-    if target_minutes is not None:
+    if target_minutes is not None and target_minutes.any():
         # densities of the drives alone, without the terms that stand for priors
         logs = drives.log_density_of(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
         weight = 1 - share[0] / longest / np.exp(logs)
@@ -285,7 +285,7 @@ def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple
     observed = information > 0
     error2 = np.where(observed, 1 / np.where(observed, information, 1), np.inf)
     raw = np.where(observed, hours + np.bincount(hour, level, 24) * np.where(observed, error2, 0), 0.0)
-    raw = np.where(observed, raw - np.average(raw, weights=information), 0.0)
+    raw = np.where(observed, raw - np.average(raw, weights=information + 1e-300), 0.0)  # as all may be 0
 
     def misfit(variance: float) -> float:
         total = variance + error2[observed]

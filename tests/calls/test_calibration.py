@@ -190,11 +190,13 @@ def test_what_is_missing_wrong_or_impossible_is_refused_or_counted(log, stations
     names, homes = places["name"].tolist(), dict(real.homes)
     moved = {unit: names[(names.index(home) + 7) % len(names)] for unit, home in homes.items()}
     silent = dataclasses.replace(log, details=log.details.drop(columns="on_scene"))
+    copied = dataclasses.replace(calls, details=calls.details.assign(on_scene=calls.details["dispatched"]))
     for words, given, sites, home in (
         ("'on_scene'", silent, stations, None),
         ("Did you mean 'Station 1'", log, stations, {"E1": "station 1"}),
         ("none of the units", log, stations, {"X": "Station 1"}),
         ("stations are missing", calls, places, moved),
+        ("hardly grow with the distance", copied, places, None),
         (r"covers \d% of them", calls, places, {"E1": "Station 1"}),
     ):
         refused(words, eo.calls.calibrate, given, sites, homes=home)

@@ -31,7 +31,18 @@ best = eo.evaluators.evaluate_all(city, 5).best
 print(best, best.site_names)
 eo.maps.deployment_map(city, best).save("map.html")
 """
-COMMAND = ["-m", "emsopt", "city", "calls.csv", "stations.csv", "--units", str(UNITS), "--speed", "40"]
+COMMAND = [
+    "-m",
+    "emsopt",
+    "city",
+    "calls.csv",
+    "stations.csv",
+    "--units",
+    str(UNITS),
+    "--speed",
+    "40",
+    "--accept-findings",
+]
 
 
 def write_log(folder):

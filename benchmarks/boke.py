@@ -22,7 +22,7 @@ from _timing import growth_exponent, median_seconds
 import emsopt as eo
 from emsopt._running.parallel import one_thread
 from emsopt.optimizers import BOX_METHODS
-from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
+from emsopt.optimizers.boxes.boke import exploration_weight, log_upper_bound
 from emsopt.optimizers.boxes.boke_auto import density_upper_bound
 from emsopt.optimizers.boxes.gp_ucb import upper_bound
 
@@ -65,7 +65,7 @@ def parts(name, t):
         if name == "boke":
             model = optimizer.surrogate()
             prepare = optimizer.surrogate
-            evaluate = lambda: log_upper_bound(model, exploration(t), points)
+            evaluate = lambda: log_upper_bound(model, exploration_weight(t), points)
         elif name == "kr-ucb":
             model = optimizer.surrogate()
             prepare = lambda: optimizer.upper_bounds(optimizer.surrogate())

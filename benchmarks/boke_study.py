@@ -57,7 +57,7 @@ from _designs import process_design
 import emsopt as eo
 from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes._base import to_box_objective
-from emsopt.optimizers.boxes.boke import DELTA, density_design, exploration, fill_distance
+from emsopt.optimizers.boxes.boke import DELTA, density_design, exploration_weight, fill_distance
 from emsopt.surrogates.kernel_regression import condition
 
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
@@ -338,7 +338,7 @@ def visits(grid, f, h, delta, first, steps, rng):
         if told:
             width = h(len(told)) if callable(h) else h
             mean, log_density = condition(grid[told], values, width, kernel="epanechnikov").predict(grid)
-            beta = exploration(len(told), NOISE_SD, delta)
+            beta = exploration_weight(len(told), NOISE_SD, delta)
         k = int(np.argmax(mean + np.sqrt(beta) * np.exp(-np.maximum(log_density, -200) / 2)))
         rows.append((k, mean[k], log_density[k], beta))
         told.append(k)

@@ -166,7 +166,7 @@ def read_degrees(table: Table, x: str | None = None, y: str | None = None, crs: 
     return to_degrees(points, crs, f"{table.where}, columns {x!r} and {y!r}")
 
 
-def drop_geometry(
+def geometry_to_columns(
     frame: pd.DataFrame, argument: str, kinds: Sequence[str], *, crs: object = None, blanks: bool = False
 ) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
     """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.

@@ -159,7 +159,7 @@ PLACE_PATTERNS = (
     ".*(?:point|geom|geometry|latlng|lonlat|wkt|geocode|place|(?:lat(?:itude)?lon|coord|gps|koord|posi[tz]ion).*)",
     ".*(?:posicion|ubicacion|location|standort).*",
 )
-NO_CALL_WORDS = re.compile(  # some logs have rows that are no calls; their words, in several languages
+NON_CALL_WORDS = re.compile(  # some logs have rows that are no calls; their words, in several languages
     r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
     r"übung|simulacro|duplicate|status move|move[ -]?up|out of service|stand[ -]?by|posting|(?:inter.?hosp\w*|inter.?"
     r"facility|patient|pt|routine|long distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|"

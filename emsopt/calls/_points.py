@@ -130,7 +130,7 @@ def _read_frame(
     source: pd.DataFrame, argument: str, choose: _formats.ColumnChooser, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return a table with its geometry and index as columns, and the system of its coordinates (None: degrees)."""
-    frame, _ = geography.drop_geometry(source, argument, ("Point",), crs=crs, blanks=True)
+    frame, _ = geography.geometry_to_columns(source, argument, ("Point",), crs=crs, blanks=True)
     crs = crs if frame is source else None
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()

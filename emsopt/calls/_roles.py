@@ -27,7 +27,7 @@ ROLE_HINTS = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees",
 DECIMAL = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
 SHORT_NUMBER = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
 PRECISE_DEGREES = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
-WIDEST_DEGREES = 3  # extent of a city
+MAX_CITY_EXTENT_DEGREES = 3  # coordinates in a log of one city span less
 CONDITION_PREFIX, KIND_PREFIX = "where ", "kind "  # of roles of columns that choose rows, or say what a row is
 CLOCK_KINDS = ("clock", "seconds")  # kinds of times of day
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
@@ -125,7 +125,7 @@ class _ColumnChooser:
         """Return whether a column may hold a coordinate; in one called x or y, short numbers must look like degrees."""
         if len(_names.plain_name(name)) == 1 and self._fits(SHORT_NUMBER.fullmatch, name):
             values = [float(cell.replace(",", ".")) for cell in filter(SHORT_NUMBER.fullmatch, texts(self.cells[name]))]
-            return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
+            return max(values) - min(values) < MAX_CITY_EXTENT_DEGREES and any(value % 1 for value in values)
         usual = _names.plain_name(name) in ("lon", "lat")
         return usual or self._fits(DECIMAL_COMMA.fullmatch, name) or not self._fits(parse_place, name)
 
@@ -200,7 +200,7 @@ def call_column_chooser(
 def _marks_no_calls(cells: Sequence[object]) -> bool:
     """Return whether cells have few distinct texts, and one of them, such as "test", means that a row is no call."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
-    return len(words) <= MOST_KINDS and any(map(_names.NO_CALL_WORDS.search, words))
+    return len(words) <= MOST_KINDS and any(map(_names.NON_CALL_WORDS.search, words))
 
 
 def _assign_time(search: _ColumnChooser) -> None:

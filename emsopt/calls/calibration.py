@@ -140,7 +140,10 @@ class Fit:
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return km, or minutes at free flow on ``roads``, from stations to places, (M, 2) degrees, shape (N, M)."""
+        """Return km as the crow flies, or minutes at free flow if the fit has ``roads``, from N stations to M places.
+
+        ``places``, shape (M, 2), are longitudes and latitudes in degrees. The result has shape (N, M).
+        """
         return distances(self.stations, places, self.roads).T
 
     def home_of(self, calls: CallLog) -> IntArray:
@@ -351,7 +354,7 @@ class _Durations(NamedTuple):
     left_out: dict[str, int]  # number of durations by reason
 
     def duration(self, name: str, group: IntArray | None = None) -> DurationFit | None:
-        """Estimate the duration ``name``, by ``group``, (K,), if given; return None if fewer than 10 were recorded."""
+        """Estimate the duration ``name``, with means per ``group``, (K,), if given; None if fewer than 10 are known."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
         if known.sum() < FEWEST_DURATIONS:

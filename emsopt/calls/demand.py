@@ -162,7 +162,7 @@ class Demand:
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
     def _stations_and_service_times(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
-        """Return the stations, and the service time (min) by ``service_times`` of `city`; None: of each station."""
+        """Return stations and service times (min) by ``service_times`` of `city`; None if each station has its own."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
             if all(known.values()):

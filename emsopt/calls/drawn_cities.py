@@ -87,7 +87,7 @@ class DrawnCities:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
         Only the sources in ``vary`` are drawn: "demand", "travel" or "service". With the same seed, each has the same
-        draws whatever else varies. Errors are those of a log ``more`` times, even infinitely, as long.
+        draws, whichever others vary. Errors shrink as if each week of the log came ``more`` times (up to infinity).
         """
         chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))

@@ -302,7 +302,7 @@ def _find_non_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) ->
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
         words = _points.read_text(table, name.strip().lower())
-        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL_WORDS.search(word))
+        counts = Counter(word for word in words[~unwanted] if word and _names.NON_CALL_WORDS.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds

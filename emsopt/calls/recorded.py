@@ -242,7 +242,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
-    """Return the recorded minutes from dispatch to arrival, shape (n,), without impossible ones, and the clock's step.
+    """Return the recorded minutes from dispatch to arrival, shape (n,), without implausible ones, and the clock's step.
 
     The step (min) is 0 if it is at most 0.1, or differs between dispatch and arrival. Raise if there is no response.
     """

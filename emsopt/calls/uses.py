@@ -149,7 +149,7 @@ def _judge_measure(row: pd.Series[float], limit: float, form: str) -> Ruling:
 
 
 def _judge_group(frame: pd.DataFrame, noun: str) -> Ruling:
-    """Judge zones or stations (``noun``): as many as chance explains may lie outside their 90 % intervals."""
+    """Judge zones or stations (``noun``): usable if no more lie outside their 90 % intervals than chance explains."""
     from scipy.stats import binom
 
     frame = frame.dropna()

@@ -181,7 +181,7 @@ class _Places(NamedTuple):
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
     """Return a checked table of atoms or sites, with their locations and, if they are areas, shapes."""
-    frame, shapes = geography.drop_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
+    frame, shapes = geography.geometry_to_columns(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
         return _Places(table, geography.read_degrees(table), True, shapes)

@@ -133,7 +133,10 @@ def _fleet_service_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float,
 
 @njit(cache=True, nogil=True)
 def _set_utilization_changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
-    """Replace the work offered to each unit, V_i, by the change of its utilisation; return the largest change."""
+    """Replace the work offered to each unit, V_i, by the change of its utilisation; return the largest change.
+
+    ``total`` is the sum of the new utilisations, ``queued`` the load that calls that waited add to each unit.
+    """
     for i in range(len(V)):
         V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
     _scale_to(V, total)

@@ -311,7 +311,10 @@ class _CoverSearch:
         return (None if x is None else counts), self.value_of(low) - bound * total / OBJECTIVE_SCALE, settled
 
     def keep_solution(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
-        """Store the deployment found by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
+        """Keep the better of ``known``, the incumbent before HiGHS, and its solution ``counts``; return an upper bound.
+
+        The bound is minus infinity if optimality is proven (``settled``). If not, what annealing found is kept too.
+        """
         if not settled:
             self.keep_best(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
@@ -501,7 +504,7 @@ def _anneal(
     in_reach, more, less = np.zeros(m, np.int64), reach.weight * worth[0], np.zeros(m)
     for i in np.flatnonzero(counts):
         _change_units(reach, worth, int(i), counts[i], in_reach, more, less)
-    units = np.repeat(np.arange(n), counts - floors)  # where each unit that may move stands
+    units = np.repeat(np.arange(n), counts - floors)  # site of each movable unit: those up to the floor are pinned
     atom, marks = reach.atom.view(np.uint32), np.full(m, -1, np.int32)  # unsigned indices are faster
     best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)

@@ -22,7 +22,7 @@ BLOCK_BITS = 10  # stations within a block, whose states take 8 kB of the fastes
 BLOCK_SIZE = 1 << BLOCK_BITS
 ROW_STATES = 8  # states of a row, which differ in three stations only; half of them are relaxed in each turn
 FIRST_STATIONS = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
-FIRST_SETS = 1 << FIRST_STATIONS
+N_FIRST_SUBSETS = 1 << FIRST_STATIONS
 MOST_PARTS = 64  # at most so many parts, on any number of cores: the results must not depend on it
 FIRST_OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
 TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which settles only slowly
@@ -34,9 +34,9 @@ _N_BUSY = _IS_BUSY.sum(axis=1)
 _ROW_ORDER = ROW_STATES * np.argsort(_N_BUSY[::ROW_STATES] % 2, kind="stable")
 _STATE_ORDER = np.argsort(_N_BUSY[:ROW_STATES] % 2, kind="stable").reshape(2, -1)
 # Whether a set of the first five stations is in another.
-_IS_SUBSET = ((np.arange(FIRST_SETS)[:, None] & ~np.arange(FIRST_SETS)) == 0).astype(float)
+_IS_SUBSET = ((np.arange(N_FIRST_SUBSETS)[:, None] & ~np.arange(N_FIRST_SUBSETS)) == 0).astype(float)
 # The place of a set of the other five stations in `T`, among all sets and among those with one of the stations.
-_ALL_SETS = np.arange(BLOCK_SIZE // FIRST_SETS)
+_ALL_SETS = np.arange(BLOCK_SIZE // N_FIRST_SUBSETS)
 _SETS_WITH_STATION = np.cumsum(_ALL_SETS >> np.arange(BLOCK_BITS - FIRST_STATIONS)[:, None] & 1, axis=1) - 1
 
 _Rates: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
@@ -146,11 +146,11 @@ def _fill_call_rates(T: FloatArray, first: int, last: int, full: int, place: Int
     T[:] = 0.0
     for q in range(first, last):
         if high[q] & ~full == 0:
-            start, supersets = FIRST_SETS * place[low[q] // FIRST_SETS], _IS_SUBSET[low[q] % FIRST_SETS]
-            part = T[start : start + FIRST_SETS]  # 32 consecutive numbers or more, for vector instructions
+            start, supersets = N_FIRST_SUBSETS * place[low[q] // N_FIRST_SUBSETS], _IS_SUBSET[low[q] % N_FIRST_SUBSETS]
+            part = T[start : start + N_FIRST_SUBSETS]  # 32 consecutive numbers or more, for vector instructions
             for k in range(len(part)):
                 part[k] += rates[q] * supersets[k]
-    half = FIRST_SETS
+    half = N_FIRST_SUBSETS
     while half < len(T):
         for start in range(0, len(T), 2 * half):
             without, within = T[start : start + half], T[start + half : start + 2 * half]

@@ -131,8 +131,8 @@ def _end_counting(fleet: Any, now: float) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _free_unit(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: int) -> int:
-    """Free unit u, whose job is done, and trace its last drives; return the number of drives traced so far."""
+def _release_unit(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: int) -> int:
+    """Release unit u, whose job is done, and trace its last drives; return the number of drives traced so far."""
     unit, place = fleet[u], fleet[u].goal
     if unit.hospital >= 0:
         row = _fleet.trace_drive(u, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
@@ -299,7 +299,7 @@ def run_events(
             now, changed = next_free, True
             slot = fleet[freed].job // MOST_UNITS
             call = calls[slot]
-            row = _free_unit(fleet, freed, call, now, trace, row)
+            row = _release_unit(fleet, freed, call, now, trace, row)
             ended = _end_job(call, slot, closed, ended)
         else:
             freed, now = -1, next_hour

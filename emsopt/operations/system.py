@@ -167,7 +167,7 @@ class System:
             minutes = minutes[None] if minutes.ndim == 2 else minutes
             checked["minutes"] = _validate.real_array(minutes, "minutes", (None, places, places), unit="min", low=0)
         checked["priorities"] = self._validate_priorities(hospitals)
-        by_hour = _weekly_factors(self.calls_by_hour)
+        by_hour = _hour_of_week_factors(self.calls_by_hour)
         checked["calls_by_hour"] = by_hour / by_hour.mean()  # so that the city's rates stay the means
         for name in ("travel_cv", "turnout_cv"):
             if np.ndim(getattr(self.city, name)):
@@ -246,7 +246,7 @@ class System:
         return f"System({size}, {kinds}, {how})"
 
 
-def _weekly_factors(values: ArrayLike | None) -> FloatArray:
+def _hour_of_week_factors(values: ArrayLike | None) -> FloatArray:
     """Return factors for the hours of a week, (168,), from those of a week or a day; ones for None."""
     if values is None:
         return np.ones(HOURS_A_WEEK)

@@ -110,7 +110,7 @@ def deployment_titles(evaluations: Mapping[str, Evaluation]) -> list[str]:
     return [f"{name} ({units} units)" if differ else name for name, units in sizes.items()]
 
 
-def district_table(
+def atom_table(
     city: City, evaluations: Mapping[str, Evaluation], baseline: str, waits: Callable[[Evaluation, Evaluation], str]
 ) -> str:
     """Return an HTML table of each atom's mean response (min), the largest increases over ``baseline`` first.

@@ -89,7 +89,7 @@ class Deployments(OwnDeploymentPanel):
             "baseline": control(Dropdown, base, "Gain over", gain, options=names),
             "pinned": control(SelectMultiple, (), "Keep a unit", f"{keep}; Ctrl+click for several", **boxes),
             "closed": control(SelectMultiple, (), "Close", f"{close}; Ctrl+click for several", **boxes),
-            "keep": button("Yours is today's", "Compare with your deployment from now on", self.set_today),
+            "keep": button("Yours is today's", "Compare with your deployment from now on", self.set_as_today),
             "count": control(IntSlider, 5, "Alternatives", listed, (1, 20)),
             "moves": control(IntSlider, 1, "Moves at once", between, (0, 5), self.keep_message),
             "hold_out": control(BoundedIntText, held, "Days held out", tested, limits, self.keep_message),
@@ -165,7 +165,7 @@ class Deployments(OwnDeploymentPanel):
         self.follows = ""
         super().on_move()
 
-    def set_today(self) -> None:
+    def set_as_today(self) -> None:
         """Store the user's deployment as today's, and compare with it."""
         self.today = self.deployments()["yours"]
         if self.values.baseline == "today":

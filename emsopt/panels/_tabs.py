@@ -180,7 +180,7 @@ class Workbench(Deployments):
             return
         base = self.baseline_name(answer)
         if tab == "Districts":
-            self.show(districts=_charts.district_table(self.loaded_city, answer, base, self.longer_wait_sentence))
+            self.show(districts=_charts.atom_table(self.loaded_city, answer, base, self.longer_wait_sentence))
         elif tab == "Utilisation":
             self.show(busy=_charts.utilization_table(answer))
         elif tab == "Response times":

@@ -353,7 +353,7 @@ def _split_logs_and_stations(
     """
     logs, no_logs = _read_each(files, partial(read_calls, **reading))
     stations, no_stations = _read_each(files, partial(read_stations, columns=columns, crs=reading["crs"]))
-    place = _find_stations(logs, stations)
+    place = _find_station_file(logs, stations)
     logs.pop(place, None)
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
     if others and not (logs and place):
@@ -374,7 +374,7 @@ def _read_each(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[A
     return found, errors
 
 
-def _find_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
+def _find_station_file(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
     """Return the file of the stations, or None. It may have been read as a log too, as stations may have dates."""
     likely = [file for file in stations if file not in logs]
     if not likely and len(logs) > 1:

@@ -159,7 +159,7 @@ def _draw_maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure
     model, (low, high) = method.surrogate(), method.space.bounds.T
     side = np.linspace(0, 1, 61)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    bound = boke.log_upper_bound(model, boke.exploration(len(model.y), method.noise_sd), grid)[0]
+    bound = boke.log_upper_bound(model, boke.exploration_weight(len(model.y), method.noise_sd), grid)[0]
     panels = {"Regression": model.predict(grid)[0], "Log acquisition": bound}
     for axes, (title, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         axes.imshow(values.reshape(61, 61), origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto")
@@ -174,7 +174,7 @@ def _numbers_table(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
         "points t": f"{len(method.values)}",
         "bandwidth h": f"{method.surrogate().bandwidth[0]:.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
-        "β": f"{boke.exploration(len(method.values), method.noise_sd):.3g}",
+        "β": f"{boke.exploration_weight(len(method.values), method.noise_sd):.3g}",
         "best observed": _point_text(*method.best),
         "true maximum": _point_text(f.best_x, f.best_value),
         "next": ", ".join(f"{x:.4f}" for x in proposal),

@@ -83,7 +83,7 @@ def plan_by_enumeration(
 def plan_by_search(
     objectives: list[Objective], weights: FloatArray, most: int, price: float, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, Walk]:
-    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
+    """Search each hour, then improve the plan by neighbours of its deployments until none helps or a limit is reached.
 
     Return what `plan_by_enumeration` returns, for the deployments tried; the walk's bound is NaN.
     """

@@ -126,7 +126,7 @@ class LogModel:
         return self.with_fields(demand=demand, city=_make_city(demand, self.fit, self.making, self.dispatch))
 
     def with_fields(self, **fields: Any) -> LogModel:
-        """Return the model with other values of ``fields``; the fleet size, which takes long to find, is kept."""
+        """Return a copy with ``fields`` replaced; the fleet size, which takes long to find, is kept."""
         model = replace(self, **fields)
         vars(model)["fleet"] = self.fleet
         return model

@@ -121,7 +121,7 @@ def _draw_map(ax: Axes, city: City, evaluation: Evaluation | None, colours: Floa
         i, j = _colours.pairs_to_draw(fractions).T
         drawn, thinness = fractions[i, j], _colours.line_thinness(city)
         opaque = np.tile(to_rgba(_colours.LINE_COLOUR), (len(drawn), 1))
-        opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)  # faint where the share is small
+        opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)  # so that many small shares do not hide the large ones
         lines = list(np.stack([places[i], atoms[j]], axis=1))
         widths = thinness * _line_width(drawn)
         ax.add_collection(LineCollection(lines, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
@@ -199,7 +199,7 @@ def _draw_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
         handles += [legend_marker(text, linewidth=thinness * _line_width(x), **style) for x, text in shares.items()]
     spans, dpi = [panel.get_window_extent() for panel in axes], axes[0].figure.dpi
     ax = next(panel for panel, span in zip(axes, spans, strict=True) if span.y0 < spans[-1].y1)
-    widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side
+    widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # legend and notes may span a row of panels
     roomy = widths[0] > 4 and sum(widths) > 5.5  # else the legend takes two columns
     spaces = {"columnspacing": 1.1, "handletextpad": 0.5, "borderaxespad": 0.2}
     columns, below = (len(handles), -25) if roomy else (2, -58)

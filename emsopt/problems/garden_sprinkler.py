@@ -54,8 +54,9 @@ from the discontinuity next to the optimum, because of rounding errors; this cha
 def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
     """Return the garden sprinkler problem with 8 inputs.
 
-    Bounds: α and β 0 to 90 deg, A 2e-6 to 4e-6 m², d 0.1 to 0.2 m, M_c and M_v 0.01 to 0.02, p 1 to 2 bar, D_l 5 to 10
-    mm. The best known values come from long searches; they are not proven optimal.
+    Bounds: alpha and beta 0 to 90 deg, area 2e-6 to 4e-6 m², head_diameter 0.1 to 0.2 m, dry_friction 0.01 to 0.02 N m,
+    speed_friction 0.01 to 0.02 N m s, pressure 1 to 2 bar, hose_diameter 5 to 10 mm. The best known values come from
+    long searches; they are not proven optimal.
 
     Parameters
     ----------

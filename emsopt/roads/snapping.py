@@ -28,7 +28,7 @@ JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm
 TIE_M = 1e-4  # roads whose distances differ by less are equally near
 OPPOSITE_M = 20.0  # largest distance between the two directions of a street: SUMO draws every lane
 ROADSIDE_M = 25.0
-MOTORWAYS = ("motorway", "motorway_link", "highway.motorway", "highway.motorway_link")
+MOTORWAY_CLASSES = ("motorway", "motorway_link", "highway.motorway", "highway.motorway_link")
 POINTS_AT_ONCE = 2000  # points at a time, to save memory
 
 
@@ -73,7 +73,7 @@ class Snapper:
         self._total = np.bincount(self._edge, self._metres)
         travelled = np.cumsum(self._metres) - self._metres
         self._before = travelled - travelled[np.searchsorted(self._edge, self._edge)]
-        self._is_motorway = np.isin(classes, MOTORWAYS)
+        self._is_motorway = np.isin(classes, MOTORWAY_CLASSES)
         self._all_roads = self._piece_tree(np.arange(len(self._edge)))
         self._streets = self._piece_tree(np.flatnonzero(~self._is_motorway[self._edge]))
 

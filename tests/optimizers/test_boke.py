@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import emsopt as eo
 from emsopt.optimizers import BOKE, BOKEPlus
-from emsopt.optimizers.boxes.boke import KRUCB, bandwidth, exploration, log_upper_bound, profile
+from emsopt.optimizers.boxes.boke import KRUCB, bandwidth, exploration_weight, log_upper_bound, profile
 from emsopt.optimizers.boxes.gp_ucb import GPUCB, GPUCBFixed, upper_bound
 from emsopt.surrogates.kernel_regression import condition
 
@@ -44,9 +44,9 @@ def naive(x, X, y, h):
 
 
 def test_constants_of_the_paper(claim):
-    assert exploration(10, 1.0, 0.1) == pytest.approx(2 * np.log(2 * np.pi**2 * 100 / 0.3))  # Theorem 4.13
+    assert exploration_weight(10, 1.0, 0.1) == pytest.approx(2 * np.log(2 * np.pi**2 * 100 / 0.3))  # Theorem 4.13
     claim("boke", "Theorem 4.13 (beta_t)", 10)
-    assert exploration(10, 3.0, 0.1) == pytest.approx(9 * exploration(10, 1.0, 0.1))
+    assert exploration_weight(10, 3.0, 0.1) == pytest.approx(9 * exploration_weight(10, 1.0, 0.1))
     assert [bandwidth(1, 3, 0.1), bandwidth(128, 3, 0.1)] == pytest.approx([0.3, 0.15])  # (5.1): 128^(-1/7) = 1/2
 
 
@@ -63,13 +63,13 @@ def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise, claim):
     optimizer = told(BOKE, scale=scale, noise_sd=noise)
     X, y = scaled(optimizer)
     m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, scale))
-    bound = m + np.sqrt(exploration(4, noise) / W)
+    bound = m + np.sqrt(exploration_weight(4, noise) / W)
     assert np.corrcoef(bound, m)[0, 1] > 0.7
     assert np.corrcoef(bound, W)[0, 1] < -0.15
     claim("boke", "Figure 4", 0.7, -0.15)
     x = optimizer.ask()
     m, W = naive(x[None], X[:, None], y, bandwidth(4, 1, scale))
-    assert m[0] + np.sqrt(exploration(4, noise) / W[0]) >= bound.max() - 1e-6
+    assert m[0] + np.sqrt(exploration_weight(4, noise) / W[0]) >= bound.max() - 1e-6
     for place in ("Section 3.3 (3.12)-(3.13)", "Algorithm 2 (BOKE)"):
         claim("boke", place, 1e-6, len(GRID))
 
@@ -98,7 +98,7 @@ def test_boke_plus_asks_for_the_top_of_either(claim):
     X, y = scaled(exploit)
     m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, 0.12))
     tops, asked = [explore.ask()[0], exploit.ask()[0]], []
-    highest = [GRID[top.argmax()] for top in (m + np.sqrt(exploration(4, 0.5) / W), m)]
+    highest = [GRID[top.argmax()] for top in (m + np.sqrt(exploration_weight(4, 0.5) / W), m)]
     assert tops == pytest.approx(highest, abs=2e-4)
     assert abs(tops[0] - tops[1]) > 0.1
     for _ in range(200):
@@ -138,7 +138,7 @@ def test_which_tops_are_found_in_six_inputs(method, claim):
     for seed in range(5):
         optimizer = played(method(f, rng=seed), 30)
         if method is BOKE:
-            bound = partial(log_upper_bound, optimizer.surrogate(), exploration(30))
+            bound = partial(log_upper_bound, optimizer.surrogate(), exploration_weight(30))
         else:
             bound = partial(upper_bound, optimizer.process(), optimizer.confidence)
         fall, starts = lambda x, bound=bound: -bound(x[None])[0][0], np.random.default_rng(1).random((20, 6))

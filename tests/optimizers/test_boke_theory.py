@@ -8,7 +8,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers import BOKE, BOKEPlus
-from emsopt.optimizers.boxes.boke import NOISE_SD, exploration, fill_distance
+from emsopt.optimizers.boxes.boke import NOISE_SD, exploration_weight, fill_distance
 from emsopt.surrogates.kernel_regression import condition, scott
 
 BOUNDED = ["epanechnikov", "uniform"]
@@ -167,7 +167,7 @@ def test_the_rescaled_bound_explodes_in_empty_places():
     X = np.linspace(0, 0.5, 50)[:, None]
     for t, h, where in ((100, 0.29, True), (10**6, scott(10**6, 1, 12**-0.5), True), (100, 0.31, False)):
         mean, log_density = condition(X, WAVE(X), h, kernel="epanechnikov").predict([[0.8]])
-        bound = mean[0] / np.sqrt(exploration(t, 0.1)) + np.exp(-log_density[0] / 2)
+        bound = mean[0] / np.sqrt(exploration_weight(t, 0.1)) + np.exp(-log_density[0] / 2)
         assert (bound == np.inf) == where
 
 

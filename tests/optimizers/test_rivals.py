@@ -11,7 +11,7 @@ from emsopt.optimizers import Genetic, LocalSearch, RandomSearch
 from emsopt.optimizers.deployments.genetic_annealing import SimulatedAnnealing
 from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
 from emsopt.optimizers.deployments.sparbl import BOCS, SparBL, SparBLPlus
-from emsopt.optimizers.deployments.swaps import LocalSearchPlus, expected_changes, prepare_estimate
+from emsopt.optimizers.deployments.swaps import LocalSearchPlus, expected_change_inputs, expected_changes
 
 RIVALS = (
     RandomSearch,
@@ -154,7 +154,7 @@ CASES = [("mean_response", 9, False), (("late", 8.0), 4, 2), ("mean_response", 1
 def test_estimate_and_its_changes_are_the_plain_sums(metric, units, colocation, st_paul):
     """Probabilities below 0.001 are left out, so that a cost of at most C is off by at most 0.001 C."""
     objective = eo.Objective(st_paul, eo.DeploymentSpace(st_paul, units, colocation=colocation), "approximate", metric)
-    space, of = objective.space, prepare_estimate(objective)
+    space, of = objective.space, expected_change_inputs(objective)
     for sites in space.sample(4, rng=1):
         x, around = space.group_counts(sites), space.neighbours(sites)
         near = space.group_counts(around)

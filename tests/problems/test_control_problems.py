@@ -194,7 +194,7 @@ def test_the_ems_service_is_the_evaluators():
     f, city, u = ready.ems_service(), eo.datasets.load_st_paul(), np.array([0.6, 0.5, 0.0, 0.3, 0.7])
     evaluate, median = eo.evaluators.approximate_hypercube, eo.evaluators.p_median
     response = lambda units, load: evaluate(city.scaled(load), median(city, units).sites).mean_response
-    burden = u**ready.BURDEN_POWERS @ ready.BURDENS
+    burden = u**ready.BURDEN_EXPONENTS @ ready.BURDENS
     at_first = response(7, 1.25**2) + 1.0
     assert f(u) == pytest.approx(at_first - response(10, 1.1 * 0.9) - burden, abs=2e-3)
     relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + ready.BURDENS[2] - f(u)

@@ -7,7 +7,7 @@ symbol  name                          meaning
 ======  ============================  ============================================================================
 m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t observed points, on the unit cube
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4)), or another one, see `BOKE`
-β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1
+β_t     `exploration_weight`          2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1
 ς       ``noise_sd``                  noise level, in standard deviations of the observed values
 δ       ``DELTA``                     probability that the bound fails
 p       ``exploring``                 BOKE+: probability of a step by (3.12); otherwise (3.14)
@@ -133,7 +133,7 @@ class BOKE(BoxOptimizer):
 
     def _yield_points(self) -> Iterator[FloatArray]:
         model = self.surrogate()
-        beta = exploration(len(model.y), self.noise_sd)
+        beta = exploration_weight(len(model.y), self.noise_sd)
         yield self._climb(lambda x: log_upper_bound(model, beta, x))
         yield self._climb(lambda x: negative_log_density(model, x))
 
@@ -169,7 +169,7 @@ def bandwidth(t: int, d: int, scale: float = BANDWIDTH_SCALE, rule: str = "scott
     return BANDWIDTH_RULES[rule](t, d, scale * d)
 
 
-def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
+def exploration_weight(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
     """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) of Theorem 4.13 after t observations.
 
     ``noise_sd`` is ς, ``delta`` is δ. With δ = 2 π² / 3, which is no probability, it is 4 ς² log t of Theorem 4.10.
@@ -191,7 +191,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = standard_deviation(gains) or 1.0, 1 if optimizer.pick_best is max else -1
-    beta = exploration(len(model.y), optimizer.noise_sd)
+    beta = exploration_weight(len(model.y), optimizer.noise_sd)
     bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, MIN_LOG_DENSITY) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}

@@ -18,10 +18,9 @@ data, and all inputs share one bandwidth. Here:
 
 - The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a *peak*,
   an observed point whose value is at least that of its 2 (d + 1) nearest neighbours. As points accumulate near the
-  peak, the bandwidth and the box in which the next point is sought both shrink. Without noise, the mean of the process
-  given all values, not clipped, with noise ratio ``MIN_NOISE_RATIO``, is maximised in the same box instead where it
-  predicts the points nearest to the best peak better, each left out in turn: it needs fewer points than the quadratic,
-  but depends on a fitted kernel.
+  peak, the bandwidth and the searched box shrink. Without noise, the mean of the process given all values, unclipped,
+  with noise ratio ``INTERPOLATION_NOISE_RATIO``, is maximised in this box instead if it predicts the points nearest to
+  the best peak better, each left out in turn: it needs fewer points than the quadratic, but also a fitted kernel.
 - A peak is *known* if its model predicts only a negligible gain, or if d + 1 points are closer to it than
   ``CROWDING_DISTANCE``. If the best peak is known, half of the steps that would climb it climb the best unknown peak
   instead, or maximise the upper bound if there is no such peak.
@@ -76,7 +75,7 @@ from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..recommendation import clip_at_median, normal_scores, standard_deviation, standardize_values
 from ._base import BoxOptimizer
 from ._search import MAX_STARTS, SmoothFunction, draw_starts, maximize_on_box
-from .gp_ucb import MIN_NOISE_RATIO, NOISE_FREE_RATIO, NOISY_RATIO, condition_on_pending, refit
+from .gp_ucb import INTERPOLATION_NOISE_RATIO, NOISE_FREE_RATIO, NOISY_RATIO, condition_on_pending, refit
 
 SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 NEIGHBOURS = 1.5  # points per coefficient of a quadratic
@@ -316,7 +315,7 @@ def find_peaks(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
 
 def interpolate_peak(process: GaussianProcess, X: FloatArray, y: FloatArray, peak: FloatArray) -> SmoothFunction | None:
     """Return the mean, with slopes, of the process given all values, or None if a quadratic predicts better."""
-    whole = condition(process.kernel, X, y, noise_ratio=MIN_NOISE_RATIO)
+    whole = condition(process.kernel, X, y, noise_ratio=INTERPOLATION_NOISE_RATIO)
     # compared at the points nearest to the peak, each left out in turn
     near = np.argsort(np.linalg.norm(X - peak, axis=1), kind="stable")[: len(peak) + 2]
     refits = [fit_quadratic(np.delete(X, i, 0), np.delete(y, i), peak) for i in near]

@@ -114,7 +114,7 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 RESTARTS = 2
-MIN_NOISE_RATIO = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
+INTERPOLATION_NOISE_RATIO = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
 
 
 class GPEI(BoxOptimizer):
@@ -134,7 +134,7 @@ class GPEI(BoxOptimizer):
         else:
             low, high = np.log((0.1, 2.0))  # range of random lengthscales, in widths of the box
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
-            options = {"noise_ratio": MIN_NOISE_RATIO, "noise_ratio_bounds": (MIN_NOISE_RATIO, MIN_NOISE_RATIO)}
+            options = {"noise_ratio": INTERPOLATION_NOISE_RATIO, "noise_ratio_bounds": (INTERPOLATION_NOISE_RATIO,) * 2}
         kernels += [self._last_fit.kernel] if self._last_fit else []
         fits = [fit(kernel, X, y, **options) for kernel in kernels]
         self._last_fit = max(fits, key=lambda process: process.log_likelihood)

@@ -175,7 +175,7 @@ class ExpectedBound:
 
 
 class PosteriorSample:
-    """A random function drawn from the posterior: a sum of WAVES random waves, conditioned pathwise on the data."""
+    """A random function drawn from the posterior: WAVES random Fourier features, conditioned pathwise on the data."""
 
     def __init__(self, model: ControlModel) -> None:
         process, rng = model.process, model.rng

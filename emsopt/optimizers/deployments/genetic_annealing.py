@@ -72,8 +72,9 @@ KNOWN_STEPS = 100  # steps in a row to observed deployments, which need no evalu
 class SimulatedAnnealing(Optimizer):
     """Simulated annealing from the best of ten random deployments; each step relocates one unit.
 
-    T₀ is the standard deviation of the ten values. Deployments already observed are visited with their known values; if
-    ``KNOWN_STEPS`` in a row lead to no new one, the walk restarts. The method needs thousands of cheap evaluations.
+    The temperature after k further evaluations is T₀ / k; T₀ is the standard deviation of the ten values. Observed
+    deployments are visited with their known values; if ``KNOWN_STEPS`` in a row lead to no new one, the walk restarts.
+    The method needs thousands of cheap evaluations.
     """
 
     initial = 10

@@ -223,7 +223,7 @@ class GPpM(Optimizer):
             self._open_region()
 
     def _open_region(self) -> None:
-        """Open a region where GP*'s lower bound, mean - √(BETA · variance), is low (Algorithm 4, lines 6 to 8)."""
+        """Centre a new region where GP*'s lower bound mean - √(BETA · variance) is low (Algorithm 4, lines 6 to 8)."""
         self.edge = self._first_edge
         self._region_value, self._region_best = np.inf, -1
         self._successes = self._failures = 0

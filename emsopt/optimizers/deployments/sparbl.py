@@ -39,7 +39,7 @@ from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
-from .swaps import prepare_estimate
+from .swaps import expected_change_inputs
 
 
 class SparBL(Optimizer):
@@ -165,7 +165,7 @@ class SparBLPlus(SparBL):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._order = prepare_estimate(objective).groups
+        self._order = expected_change_inputs(objective).groups
         self._ranks = np.argsort(self._order, axis=1).T.copy()
         self._cost = self._group_costs * self.space.city.demand_shares
 

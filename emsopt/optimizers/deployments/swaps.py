@@ -38,7 +38,7 @@ from ._base import Optimizer
 RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models
 MAX_SWAPS = 100  # swaps tried around a deployment before it counts as a local optimum
 KICK_SIZES = 3  # the swaps made at once to leave it are 2 to 1 + KICK_SIZES
-ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
+ATTEMPTS = 10  # tries to leave a local optimum for a deployment not yet asked for; each try makes one more swap
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 MAX_ENUMERATED = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 MAX_LOAD, MIN_PROBABILITY = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
@@ -248,7 +248,7 @@ class LocalSearchPlus(Optimizer):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._estimate = prepare_estimate(objective)
+        self._estimate = expected_change_inputs(objective)
         # the estimate takes no evaluation, so descend by it first
         self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
@@ -326,7 +326,7 @@ class EstimateInput(NamedTuple):
     shares: FloatArray
 
 
-def prepare_estimate(objective: Objective) -> EstimateInput:
+def expected_change_inputs(objective: Objective) -> EstimateInput:
     """Return the input of `expected_changes` for an objective."""
     city, units = objective.city, objective.units
     first_site = np.unique(city.twin_groups, return_index=True)[1]

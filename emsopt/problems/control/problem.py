@@ -127,9 +127,9 @@ class ControlProblem:
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        return tuple(map(self._set_name, range(len(self.control_sets))))
+        return tuple(map(self._control_set_name, range(len(self.control_sets))))
 
-    def _set_name(self, i: int) -> str:
+    def _control_set_name(self, i: int) -> str:
         members, left = self.control_sets[i], self.uncontrolled_variables(i)
         names = [self.objective.variables[k] for k in members]
         if not len(left):

@@ -43,7 +43,7 @@ setting         range                         what it does
 .. math:: f(u) = R(0) - R(u) - \sum_k b_k u_k^{q_k}
 
 R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and
-BURDEN_POWERS and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for
+BURDEN_EXPONENTS and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for
 relocation, callers referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response
 with the free units, averaged over the number of busy units (Erlang's loss formula).
 """
@@ -77,7 +77,7 @@ FLEET_SIZES = np.arange(7, 13)
 TURNOUT_MINUTES = (2.75, 0.75)
 LOAD_FACTORS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
-BURDEN_POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
+BURDEN_EXPONENTS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
 EMS_SETS = (
     ("turnout",),
     ("turnaround",),
@@ -233,7 +233,7 @@ def _mean_response(u: FloatArray) -> FloatArray:
 def _minutes_saved(u: FloatArray) -> FloatArray:
     """Return the mean response saved minus the burdens (min), (n,), of the settings u, (n, 5)."""
     slowest = np.zeros((1, 5))
-    return _mean_response(slowest) - _mean_response(u) - u**BURDEN_POWERS @ BURDENS
+    return _mean_response(slowest) - _mean_response(u) - u**BURDEN_EXPONENTS @ BURDENS
 
 
 def _hill(u: FloatArray) -> FloatArray:

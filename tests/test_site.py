@@ -53,6 +53,20 @@ def test_examples_of_constants_run(names):
     assert runner.tries >= len(constants)
 
 
+def test_tables_in_docstrings_keep_their_columns():
+    """No cell of a table in the source runs over the edge of its column, which would make the table unreadable."""
+    wide = []
+    for file in sorted((ROOT / "emsopt").rglob("*.py")):
+        margins = []
+        for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
+            if re.fullmatch(r" *=+( +=+)+", line):
+                margins = [slice(*space.span()) for space in re.finditer(r"(?<==) +(?==)", line)]
+            elif not line.strip() or '"""' in line:
+                margins = []
+            wide += [f"{file.name}:{number}" for margin in margins if line[margin].strip()]
+    assert wide == []
+
+
 def code_of(name):
     """The Python of a guide."""
     return "\n".join(re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE))

@@ -5,17 +5,17 @@ Table 2. The car drives at the speed limit along the whole edge.
 
 .. math:: E = (m g \ell \sin α + m g C_r \ell \cos α + \tfrac12 C_d A ρ \ell v^2) \,/\, (3600 η)
 
-===========  =====================  ===========================================================================
-symbol       name                   meaning
-===========  =====================  ===========================================================================
-E            -                      energy taken from the battery, Wh; negative if braking returns energy
-ℓ, v, α      ``lengths`` ...        length (m), speed (m/s), incline (rad, upward positive)
-m, g         MASS_KG, GRAVITY          1830 kg, 9.82 m/s²
-C_r          ROLLING_COEFFICIENT                rolling resistance coefficient, 0.01
-A, C_d       FRONT_AREA_M2, DRAG_COEFFICIENT       front surface, 2.6 m²; air drag coefficient, 0.35
-ρ            AIR_DENSITY            1.2 kg/m³
-η⁺, η⁻       DRIVE_EFFICIENCY ...   0.98; RECUPERATION_EFFICIENCY 0.96
-===========  =====================  ===========================================================================
+===========  ===============================  ==========================================================================
+symbol       name                             meaning
+===========  ===============================  ==========================================================================
+E            -                                energy taken from the battery, Wh; negative if braking returns energy
+ℓ, v, α      ``lengths`` ...                  length (m), speed (m/s), incline (rad, upward positive)
+m, g         MASS_KG, GRAVITY                 1830 kg, 9.82 m/s²
+C_r          ROLLING_COEFFICIENT              rolling resistance coefficient, 0.01
+A, C_d       FRONT_AREA_M2, DRAG_COEFFICIENT  front surface, 2.6 m²; air drag coefficient, 0.35
+ρ            AIR_DENSITY                      1.2 kg/m³
+η⁺, η⁻       DRIVE_EFFICIENCY ...             0.98; RECUPERATION_EFFICIENCY 0.96
+===========  ===============================  ==========================================================================
 
 The equation as printed divides by η for either sign of the energy. Dividing a negative energy by 0.96 would return more
 energy to the battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and

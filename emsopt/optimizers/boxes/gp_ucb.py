@@ -5,14 +5,14 @@ Optimization by Kernel Regression and Density-based Exploration".
 
 .. math:: x_{t+1} = \arg\max_x \; μ_t(x) + \sqrt{β} \, σ_t(x)
 
-======  ================  ======================================================================================
-symbol  name              meaning
-======  ================  ======================================================================================
+======  =================  =====================================================================================
+symbol  name               meaning
+======  =================  =====================================================================================
 μ, σ²   `GaussianProcess`  posterior mean and variance of a squared-exponential kernel, points on the unit cube
-√β      ``confidence``    weight of exploration, constant as in the paper
-ℓ       ``bandwidth``     lengthscale; ``bandwidth`` · √(d/12) in `GPUCBFixed`, fitted for each input in `GPUCB`
-ν       -                 noise variance divided by the variance of the process
-======  ================  ======================================================================================
+√β      ``confidence``     weight of exploration, constant as in the paper
+ℓ       ``bandwidth``      lengthscale; ``bandwidth`` · √(d/12) in `GPUCBFixed`, fitted for each input in `GPUCB`
+ν       -                  noise variance divided by the variance of the process
+======  =================  =====================================================================================
 
 Preparing a step costs O(t³), several times over if the kernel is fitted, and an evaluation of the acquisition O(t²).
 

@@ -8,7 +8,7 @@ symbol          name            meaning
 ==============  ==============  ==============================================================================
 𝒯               ``initial``     number of random deployments to begin with
 d               ``edge``        largest Hamming distance from the centre (2 per relocated unit)
-d_0             INITIAL_EDGE            its initial value
+d_0             INITIAL_EDGE    its initial value
 n_s, α_s        GROWTH          successes after which d grows, and its factor
 n_f, α_f        SHRINKAGE       consecutive failures after which d shrinks, and its factor
 β               BETA            weight of the variance in the choice of a centre: mean - √(β · variance), (16)

@@ -188,8 +188,11 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     if len(minutes) < FEWEST_DURATIONS:
         raise InputError(f"at least {FEWEST_DURATIONS} durations are needed for an estimate; got {len(minutes)}.")
     if not minutes.any():  # one stamp is a copy of the other
-        zero = Estimate(0.0, 0.0, len(minutes))
-        return DurationFit(zero, zero, () if group is None else (zero, zero))
+        zero, sizes = (
+            Estimate(0.0, 0.0, len(minutes)),
+            [] if group is None else np.bincount(group, minlength=2).tolist(),
+        )
+        return DurationFit(zero, zero, tuple(replace(zero, calls=size) for size in sizes))
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
     if len(values) > MAX_DISTINCT_DURATIONS:
         step = max(float(np.median(minutes)) / 50, 1e-3)

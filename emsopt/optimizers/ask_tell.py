@@ -142,7 +142,11 @@ class AskTell(Generic[X]):
 
     def _next_in_queue(self) -> X | None:
         """Remove candidates from the queue up to the first that may be asked for, and return this one, or None."""
-        return next(filter(self.is_free, (self._queue.pop(0) for _ in range(len(self._queue)))), None)
+        while self._queue:
+            x = self._queue.pop(0)
+            if self.is_free(x):
+                return x
+        return None
 
     @lock_calls
     def tell(self, x: Any, value: ArrayLike) -> None:

@@ -57,6 +57,9 @@ def test_few_durations_are_refused_and_a_small_group_has_the_mean_of_all():
     duration = recorded.fit_duration(minutes, 1 / 60, 1 / 60, 30.0, group)
     assert duration.groups[1] == dataclasses.replace(duration.mean, calls=3)
     assert duration.groups[0].value != duration.mean.value
+    copied = recorded.fit_duration(0 * minutes, 1 / 60, 1 / 60, 30.0, group)
+    assert (copied.mean.interval, copied.cv.value) == ((0, 0), 0), "one stamp is a copy of the other"
+    assert [one.calls for one in copied.groups] == [one.calls for one in duration.groups]
 
 
 def test_intervals_of_the_law_hold_the_truth_about_nine_times_in_ten():

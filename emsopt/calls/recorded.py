@@ -32,7 +32,7 @@ from scipy import special
 from scipy.optimize import minimize
 
 from ..errors import InputError
-from ..errors._types import FloatArray, Times
+from ..errors._types import FloatArray, IntArray, Times
 from ..evaluators.evaluation import LATE_MIN, Evaluation
 from .log import CallLog
 
@@ -188,11 +188,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     if len(minutes) < FEWEST_DURATIONS:
         raise InputError(f"at least {FEWEST_DURATIONS} durations are needed for an estimate; got {len(minutes)}.")
     if not minutes.any():  # one stamp is a copy of the other
-        zero, sizes = (
-            Estimate(0.0, 0.0, len(minutes)),
-            [] if group is None else np.bincount(group, minlength=2).tolist(),
-        )
-        return DurationFit(zero, zero, tuple(replace(zero, calls=size) for size in sizes))
+        return _zero_duration(len(minutes), group)
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
     if len(values) > MAX_DISTINCT_DURATIONS:
         step = max(float(np.median(minutes)) / 50, 1e-3)
@@ -242,6 +238,13 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
         cv=Estimate(float(np.sqrt(variance) / mean), float(np.sqrt((on_cv**2).sum())), len(minutes)),
         groups=tuple(Estimate(*part) for part in parts) if split else (),
     )
+
+
+def _zero_duration(calls: int, group: IntArray | None) -> DurationFit:
+    """Return the fit of durations that are all 0, with the number of calls of each ``group``, (K,), if given."""
+    sizes = [] if group is None else np.bincount(group, minlength=2).tolist()
+    mean, *groups = (Estimate(0.0, 0.0, n) for n in [calls, *sizes])
+    return DurationFit(mean, mean, tuple(groups))
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
